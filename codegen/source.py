@@ -1,0 +1,27 @@
+"""The one value a source printer makes and a code generator takes: the text of a kernel and what its parameters are.
+
+Enters: nothing; printers build a `Source`. Leaves: the same value, to codegen/cpu/compile.py or codegen/cuda/compile.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kernel as Python text.
+
+    `text` defines one function `def NAME(<buffers>, <symbols>, lo, hi, ctx):`. Its globals are the vocabulary of the target.
+    """
+
+    name: str
+    text: str
+    buffers: tuple[tuple[str, str], ...]
+    """(parameter name, storage type as in "f32"), in parameter order."""
+    symbols: tuple[str, ...]
+    """Sizes, as int64 parameters after the buffers."""
+    lanes: int = 32
+    """Logical lanes of one vector step; the same on every target, so that reduction trees are."""
+    checks: tuple[str, ...] = ()
+    """Message of check site 1, 2, …"""
