@@ -1,0 +1,183 @@
+"""The types of the `nn` dialect, and dims as IR text.
+
+`!nn.tensor<[batch, 128], f32>` is a tensor value: symbolic dims, element type, device (`"cpu:0"` is not written). `DimsAttr` holds the
+canonical dims of `dialects.dims` in one Python tuple, so that hashing and comparing run at C speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+
+HOST = "cpu:0"
+FLOAT_TYPES = (Float16Type, BFloat16Type, Float32Type, Float64Type)
+
+
+def parse_dim(parser: AttrParser) -> Dim:
+    """One dim: `128`, `batch`, `2*n + 1`, `(n + 1) floordiv 2`, `min(a, b)`."""
+    negative = parser.parse_optional_punctuation("-") is not None
+    total = _parse_term(parser)
+    total = dims.mul(-1, total) if negative else total
+    while True:
+        if parser.parse_optional_punctuation("+"):
+            total = dims.add(total, _parse_term(parser))
+        elif parser.parse_optional_punctuation("-"):
+            total = dims.sub(total, _parse_term(parser))
+        else:
+            return total
+
+
+def _parse_term(parser: AttrParser) -> Dim:
+    value = _parse_factor(parser)
+    while True:
+        if parser.parse_optional_punctuation("*"):
+            value = dims.mul(value, _parse_factor(parser))
+        elif parser.parse_optional_keyword("floordiv"):
+            divisor = _parse_factor(parser)
+            if divisor == 0:
+                parser.raise_error("expected a divisor other than 0")
+            value = dims.floordiv(value, divisor)
+        else:
+            return value
+
+
+def _parse_factor(parser: AttrParser) -> Dim:
+    if parser.parse_optional_punctuation("("):
+        value = parse_dim(parser)
+        parser.parse_punctuation(")")
+        return value
+    if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
+        return number
+    name = parser.parse_identifier("a dim: a number, a symbol or an expression of them")
+    if name not in dims.FUNCTIONS or not parser.parse_optional_punctuation("("):
+        return name
+    lhs = parse_dim(parser)
+    parser.parse_punctuation(",")
+    rhs = parse_dim(parser)
+    parser.parse_punctuation(")")
+    return dims.FUNCTIONS[name](lhs, rhs)
+
+
+@irdl_attr_definition
+class DimsAttr(Data[tuple[Dim, ...]]):
+    """`[batch, 2*n + 1, 128]`."""
+
+    name = "nn.dims"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Dim, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"[{', '.join(map(str, self.data))}]")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return (DimsAttr(DimsAttr.parse_parameter(parser)),)
+
+
+@irdl_attr_definition
+class TensorType(ParametrizedAttribute, TypeAttribute):
+    """`!nn.tensor<[batch, 128], f32>`, `!nn.tensor<[n], i64, "gpu:0">`: a tensor value and the device that holds it."""
+
+    name = "nn.tensor"
+    dims: DimsAttr
+    dtype: Attribute
+    device: StringAttr
+
+    def __init__(self, shape: Sequence[Dim], dtype: Attribute, device: str = HOST) -> None:
+        super().__init__(DimsAttr(tuple(shape)), dtype, StringAttr(device))
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return self.dims.data
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims.data)
+
+    def get_shape(self) -> tuple[int, ...]:
+        """Upstream's view of the dims: whatever is not a number is dynamic."""
+        return tuple(d if isinstance(d, int) else DYNAMIC_INDEX for d in self.dims.data)
+
+    def with_shape(self, shape: Sequence[Dim]) -> TensorType:
+        return TensorType(shape, self.dtype, self.device.data)
+
+    def with_dtype(self, dtype: Attribute) -> TensorType:
+        return TensorType(self.shape, dtype, self.device.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape = DimsAttr(DimsAttr.parse_parameter(parser))
+            parser.parse_punctuation(",")
+            dtype = parser.parse_type()
+            device = parser.parse_str_literal() if parser.parse_optional_punctuation(",") else HOST
+            return shape, dtype, StringAttr(device)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            self.dims.print_parameter(printer)
+            printer.print_string(", ")
+            printer.print_attribute(self.dtype)
+            if self.device.data != HOST:
+                printer.print_string(f', "{self.device.data}"')
+
+
+def is_float(dtype: Attribute) -> bool:
+    """f16, bf16, f32 or f64."""
+    return isinstance(dtype, FLOAT_TYPES)
+
+
+def is_bool(dtype: Attribute) -> bool:
+    """i1."""
+    return isinstance(dtype, IntegerType) and dtype.width.data == 1
+
+
+def is_int(dtype: Attribute) -> bool:
+    """A signed or unsigned integer other than i1."""
+    return isinstance(dtype, IntegerType) and dtype.width.data > 1
+
+
+def is_unsigned(dtype: Attribute) -> bool:
+    """`ui8` … `ui64`."""
+    return isinstance(dtype, IntegerType) and dtype.signedness.data is Signedness.UNSIGNED
+
+
+def bytes_of(dtype: Attribute) -> int:
+    """Bytes one element takes in memory; a bool takes one."""
+    match dtype:
+        case IntegerType():
+            return max(dtype.width.data // 8, 1)
+        case Float16Type() | BFloat16Type():
+            return 2
+        case Float32Type():
+            return 4
+        case Float64Type():
+            return 8
+        case _:
+            raise TypeError(f"{dtype} has no size in memory")
+
+
+def dtype_name(dtype: Attribute) -> str:
+    """The short spelling that the printers and the artifact use: `f32`, `bf16`, `i64`, `u8`, `i1`."""
+    text = str(dtype)
+    return text.removeprefix("u").replace("i", "u") if text.startswith("ui") else text
