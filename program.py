@@ -1,0 +1,162 @@
+"""A plan as a table of numbers.
+
+Enters: the compiler's decisions, through `ProgramBuilder` of `program_builder.py`.
+Leaves: a `Program`: two lists of int64 words over one array of int64 values (sizes, addresses, whatever is computed).
+Next: `artifact.py` stores it; `runtime/plan.py` runs it, natively by the walker of `codegen/cpu/walker.py`.
+
+The prologue computes every size from the sizes of the arguments. Then the caller allocates arena and outputs and writes
+their addresses into the value array, and the body computes addresses and launches kernels. A word list is a sequence of
+instructions, each an opcode followed by its operands (`LAYOUT`); unless said otherwise an operand is an index into the
+value array, a "slot".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from pelton.dtype import DType
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+
+class Op(IntEnum):
+    """Opcodes. Their numbers are part of the artifact's ABI: append, never renumber."""
+
+    END = 0
+    CONST = 1
+    ADD = 2
+    SUB = 3
+    MUL = 4
+    FLOORDIV = 5
+    MIN = 6
+    MAX = 7
+    REQUIRE_EQ = 8
+    REQUIRE_LE = 9
+    LAUNCH = 10
+    COPY = 11
+
+
+# Operands after the opcode. `imm`: the number itself; `site`: index of a message; `kernel`: index of a kernel name;
+# `frame`: first of `count` slots where the walker lays out a kernel's arguments; then come `count` more slots.
+LAYOUT: dict[Op, tuple[str, ...]] = {
+    Op.END: (),
+    Op.CONST: ("dst", "imm"),
+    Op.ADD: ("dst", "slot", "slot"),
+    Op.SUB: ("dst", "slot", "slot"),
+    Op.MUL: ("dst", "slot", "slot"),
+    Op.FLOORDIV: ("dst", "slot", "slot"),
+    Op.MIN: ("dst", "slot", "slot"),
+    Op.MAX: ("dst", "slot", "slot"),
+    Op.REQUIRE_EQ: ("site", "slot", "slot"),
+    Op.REQUIRE_LE: ("site", "slot", "slot"),
+    Op.LAUNCH: ("kernel", "site", "slot", "frame", "count"),
+    Op.COPY: ("slot", "slot", "slot"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A result the caller allocates between prologue and body: where its address goes, and which slots hold its shape."""
+
+    pointer: int
+    dtype: DType
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf:
+    """Before the prologue, the size of `argument` along `axis` is written to `slot`."""
+
+    argument: int
+    axis: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Scratch memory of the whole program: the prologue computes `size` (bytes), the caller writes `pointer`."""
+
+    size: int
+    pointer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A runnable plan. `slots` is the length of the value array; `arguments` are the slots of the arguments' addresses."""
+
+    slots: int
+    prologue: tuple[int, ...]
+    body: tuple[int, ...]
+    arguments: tuple[int, ...] = ()
+    dims: tuple[SizeOf, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    arena: Arena | None = None
+    kernels: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+
+
+def instructions(words: Sequence[int]) -> Iterator[tuple[int, Op, tuple[int, ...]]]:
+    """Yield (position, opcode, operands) up to and including END; raises ValueError on anything malformed."""
+    at = 0
+    while at < len(words):
+        try:
+            op = Op(words[at])
+        except ValueError:
+            raise ValueError(f"word {at}: {words[at]} is no opcode") from None
+        end = at + 1 + len(LAYOUT[op])
+        if op is Op.LAUNCH and end <= len(words):
+            end += max(words[end - 1], 0)
+        if end > len(words):
+            raise ValueError(f"word {at}: {op.name} is cut off")
+        yield at, op, tuple(words[at + 1 : end])
+        if op is Op.END:
+            return
+        at = end
+    raise ValueError("the words do not finish with END")
+
+
+def check_program(program: Program) -> None:
+    """Raise ValueError unless every slot, kernel and message that the program names exists."""
+    limits = {"dst": program.slots, "slot": program.slots, "kernel": len(program.kernels), "site": len(program.sites)}
+    for part, words in (("prologue", program.prologue), ("body", program.body)):
+        for at, op, operands in instructions(words):
+            kinds = (*LAYOUT[op], *["slot"] * (len(operands) - len(LAYOUT[op])))
+            for kind, operand in zip(kinds, operands, strict=True):
+                limit = len(program.sites) + 1 if op is Op.LAUNCH and kind == "site" else limits.get(kind)
+                if limit is not None and not 0 <= operand < limit:
+                    raise ValueError(f"{part} word {at}: {op.name} names {kind} {operand} of {limit}")
+            if op is Op.LAUNCH and not 0 <= operands[3] <= operands[3] + operands[4] <= program.slots:
+                raise ValueError(f"{part} word {at}: the argument frame lies outside the {program.slots} slots")
+            if part == "prologue" and op in (Op.LAUNCH, Op.COPY):
+                raise ValueError(f"prologue word {at}: {op.name} may only stand in the body")
+    named = [*program.arguments, *(d.slot for d in program.dims)]
+    named += [slot for out in program.outputs for slot in (out.pointer, *out.dims)]
+    named += [program.arena.size, program.arena.pointer] if program.arena else []
+    if any(not 0 <= slot < program.slots for slot in named):
+        raise ValueError(f"an argument, output or arena lies outside the {program.slots} slots")
+    if any(not 0 <= d.argument < len(program.arguments) or d.axis < 0 for d in program.dims):
+        raise ValueError("a size is read from an argument that does not exist")
+
+
+def compute(op: Op, a: int, b: int) -> int:
+    """The value of a binary opcode on int64; OverflowError or ZeroDivisionError where the walker stops."""
+    match op:
+        case Op.ADD:
+            value = a + b
+        case Op.SUB:
+            value = a - b
+        case Op.MUL:
+            value = a * b
+        case Op.FLOORDIV:
+            value = a // b
+        case Op.MIN:
+            value = min(a, b)
+        case Op.MAX:
+            value = max(a, b)
+        case _:
+            raise ValueError(f"{op.name} is not a binary opcode")
+    if not LOWEST <= value <= HIGHEST:
+        raise OverflowError(f"{a} {op.name} {b} does not fit in 64 bits")
+    return value

@@ -1,0 +1,177 @@
+"""The builder the compiler writes a plan with.
+
+Enters: sizes, buffers and launches in program order, as calls. Leaves: a checked `Program` (`program.py`), with equal
+constants and expressions shared and every size computed in the prologue. Next: `artifact.py` stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pelton.dtype import DType
+from pelton.program import HIGHEST, LOWEST, Arena, Op, Output, Program, SizeOf, check_program, compute, instructions
+
+COMMUTE = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX})
+BINARY = COMMUTE | {Op.SUB, Op.FLOORDIV}
+NEUTRAL = {Op.ADD: 0, Op.SUB: 0, Op.MUL: 1, Op.FLOORDIV: 1}
+
+
+@dataclass
+class ProgramBuilder:
+    """Writes a `Program`. Slots are ints; equal constants and expressions share one.
+
+    An expression goes to the prologue unless it needs an address, which is known only afterwards.
+
+        b = ProgramBuilder()
+        x, y = b.argument(), b.argument()
+        n = b.dim(0, 0)
+        out = b.output(DType.float32, [n])
+        b.launch("add", items=n, args=[x, y, out, n])
+        program = b.finish()
+    """
+
+    _prologue: list[int] = field(default_factory=list[int])
+    _body: list[int] = field(default_factory=list[int])
+    _arguments: list[int] = field(default_factory=list[int])
+    _outputs: list[Output] = field(default_factory=list[Output])
+    _dims: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    _known: dict[tuple[Op, int, int], int] = field(default_factory=dict[tuple[Op, int, int], int])
+    _constants: dict[int, int] = field(default_factory=dict[int, int])
+    _kernels: dict[str, int] = field(default_factory=dict[str, int])
+    _sites: list[str] = field(default_factory=list[str])
+    _late: set[int] = field(default_factory=set[int])
+    _required: set[tuple[Op, int, int]] = field(default_factory=set[tuple[Op, int, int]])
+    _arena: Arena | None = None
+    _slots: int = 0
+    _frame: int = 0
+
+    def argument(self) -> int:
+        """The pointer slot of the next argument (main: inputs, weights, constants, init's outputs; init: the middle two)."""
+        self._arguments.append(self._address())
+        return self._arguments[-1]
+
+    def dim(self, argument: int, axis: int) -> int:
+        """The slot that will hold the size of that argument (by position) along that axis."""
+        if not 0 <= argument < len(self._arguments):
+            raise ValueError(f"argument {argument} of {len(self._arguments)} does not exist")
+        if (argument, axis) not in self._dims:
+            self._dims[argument, axis] = self._slot()
+        return self._dims[argument, axis]
+
+    def const(self, value: int) -> int:
+        """The slot of a number."""
+        if not LOWEST <= value <= HIGHEST:
+            raise OverflowError(f"the constant {value} does not fit in 64 bits")
+        slot = self._known.get((Op.CONST, value, 0))
+        if slot is None:
+            slot = self._known[Op.CONST, value, 0] = self._slot()
+            self._constants[slot] = value
+            self._prologue += (Op.CONST, slot, value)
+        return slot
+
+    def binary(self, op: Op, a: int, b: int) -> int:
+        """The slot of `a op b`. Constants fold; their overflow or division by zero raises here, at compile time."""
+        if op not in BINARY:
+            raise ValueError(f"{op.name} is not a binary opcode")
+        if a in self._constants and b in self._constants:
+            return self.const(compute(op, self._constants[a], self._constants[b]))
+        if op in COMMUTE:
+            a, b = sorted((a, b), key=lambda slot: (slot in self._constants, slot))
+        if (op in NEUTRAL and self._constants.get(b) == NEUTRAL[op]) or (a == b and op in (Op.MIN, Op.MAX)):
+            return a
+        if (slot := self._known.get((op, a, b))) is None:
+            slot = self._known[op, a, b] = self._slot()
+            self._words_for(slot, a, b).extend((op, slot, a, b))
+        return slot
+
+    def add(self, a: int, b: int) -> int:
+        """The slot of a + b; with an address, the way to point into the arena or into a view."""
+        return self.binary(Op.ADD, a, b)
+
+    def mul(self, a: int, b: int) -> int:
+        """The slot of a * b."""
+        return self.binary(Op.MUL, a, b)
+
+    def require_equal(self, a: int, b: int, message: str) -> None:
+        """Stop with a RuntimeError (message, then both values) where the slots differ."""
+        self._require(Op.REQUIRE_EQ, a, b, message)
+
+    def require_at_most(self, a: int, b: int, message: str) -> None:
+        """Stop with a RuntimeError (message, then both values) unless a <= b."""
+        self._require(Op.REQUIRE_LE, a, b, message)
+
+    def arena(self, size: int) -> int:
+        """Ask for `size` bytes of scratch, 64-byte aligned; the slot of its address. At most once a program."""
+        if self._arena is not None:
+            raise ValueError("a program has one arena")
+        self._early(size)
+        self._arena = Arena(size, self._address())
+        return self._arena.pointer
+
+    def output(self, dtype: DType, dims: Sequence[int]) -> int:
+        """The pointer slot of the next output, of these sizes, 64-byte aligned and not initialised."""
+        for slot in dims:
+            self._early(slot)
+        self._outputs.append(Output(self._address(), dtype, tuple(dims)))
+        return self._outputs[-1].pointer
+
+    def launch(self, kernel: str, items: int, args: Sequence[int], messages: Sequence[str] = ()) -> None:
+        """Run items [0, items) of a kernel; args: buffers' addresses, then dims. messages[i] tells of its check i + 1."""
+        index = self._kernels.setdefault(kernel, len(self._kernels))
+        site = len(self._sites)
+        self._sites += messages
+        self._frame = max(self._frame, len(args))
+        self._body += (Op.LAUNCH, index, site, items, -1, len(args), *args)
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        """Copy `size` bytes between addresses that do not overlap."""
+        self._body += (Op.COPY, destination, source, size)
+
+    def finish(self) -> Program:
+        """The program; every address operand is in place."""
+        body = [*self._body, Op.END]
+        for at, op, _ in instructions(body):
+            if op is Op.LAUNCH:
+                body[at + 4] = self._slots
+        program = Program(
+            self._slots + self._frame,
+            (*map(int, self._prologue), 0),
+            tuple(map(int, body)),
+            tuple(self._arguments),
+            tuple(SizeOf(argument, axis, slot) for (argument, axis), slot in self._dims.items()),
+            tuple(self._outputs),
+            self._arena,
+            tuple(self._kernels),
+            tuple(self._sites),
+        )
+        check_program(program)
+        return program
+
+    def _slot(self) -> int:
+        self._slots += 1
+        return self._slots - 1
+
+    def _address(self) -> int:
+        slot = self._slot()
+        self._late.add(slot)
+        return slot
+
+    def _early(self, slot: int) -> None:
+        if slot in self._late:
+            raise ValueError(f"slot {slot} holds an address: a size must not depend on it")
+
+    def _words_for(self, result: int | None, a: int, b: int) -> list[int]:
+        if a not in self._late and b not in self._late:
+            return self._prologue
+        if result is not None:
+            self._late.add(result)
+        return self._body
+
+    def _require(self, op: Op, a: int, b: int, message: str) -> None:
+        known = self._constants.get(a), self._constants.get(b)
+        if a == b or (op, a, b) in self._required or (op is Op.REQUIRE_LE and None not in known and known[0] <= known[1]):
+            return
+        self._required.add((op, a, b))
+        self._words_for(None, a, b).extend((op, len(self._sites), a, b))
+        self._sites.append(message)
