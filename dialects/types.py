@@ -65,7 +65,8 @@ def _parse_factor(parser: AttrParser) -> Dim:
         return value
     if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
         return number
-    name = parser.parse_identifier("a dim: a number, a symbol or an expression of them")
+    if (name := parser.parse_optional_identifier()) is None:
+        parser.raise_error("expected a dim: a number, a symbol or an expression of them")
     if name not in dims.FUNCTIONS or not parser.parse_optional_punctuation("("):
         return name
     lhs = parse_dim(parser)
@@ -77,7 +78,7 @@ def _parse_factor(parser: AttrParser) -> Dim:
 
 @irdl_attr_definition
 class DimsAttr(Data[tuple[Dim, ...]]):
-    """`[batch, 2*n + 1, 128]`."""
+    """`[batch, 2*n + 1, 128]`; in generic form `#nn.dims[batch, 2*n + 1, 128]`."""
 
     name = "nn.dims"
 
@@ -87,11 +88,6 @@ class DimsAttr(Data[tuple[Dim, ...]]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"[{', '.join(map(str, self.data))}]")
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            return (DimsAttr(DimsAttr.parse_parameter(parser)),)
 
 
 @irdl_attr_definition
