@@ -1,0 +1,269 @@
+"""The compiled model: the one value that crosses from compiler to runtime, and its file format.
+
+Enters: what the compiler made (two programs, object code, constants, descriptions of tensors). Leaves: an `Artifact`, or
+one `.pelton` file of it. Next: `runtime/loader.py` maps the code, `runtime/model.py` runs it.
+
+A file is a 64-byte prelude (magic, format version, ABI version, size and hash of the header, size of the file), a JSON
+header (everything readable, and a table of sections), then the sections (words, code, constants), each hashed. The
+hashes detect damage, not malice: an artifact is code, to be trusted like a shared library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import struct
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pelton.dtype import DType
+from pelton.program import Arena, Output, Program, SizeOf, check_program
+
+MAGIC = b"\x93PELTON\n"
+FORMAT_VERSION = 1
+ABI_VERSION = 1
+PRELUDE = struct.Struct("<8sIIQQ32s")
+ALIGNMENT = 64
+T = TypeVar("T")
+
+
+class ArtifactError(RuntimeError):
+    """A file that is no artifact, is damaged, or does not suit this program; the message names path and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input, output, weight or constant: a dim is a size, a symbol, or (outputs only) an expression over symbols."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...]
+    device: str = "cpu:0"
+    mutable: bool = False
+
+    def __str__(self) -> str:
+        return f"[({', '.join(map(str, self.shape))}), {self.dtype.mlir}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named constant of the model: its bytes in C order."""
+
+    info: TensorInfo
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """Object code of one function; `name` is its symbol."""
+
+    name: str
+    code: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A compiled model without its weights.
+
+    Arguments of `init`: weights, constants. Arguments of `main`: inputs, weights, constants, init's outputs.
+    `target` is for people; `cpu_features` (LLVM's names) are what the code needs; `llvmlite` is the range of versions,
+    first included, last not, that may map it. `text` is the plan as IR, for people.
+    """
+
+    name: str
+    target: str
+    cpu_features: tuple[str, ...]
+    llvmlite: tuple[str, str]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    weights: tuple[TensorInfo, ...]
+    constants: tuple[Constant, ...]
+    init: Program
+    main: Program
+    kernels: tuple[KernelCode, ...]
+    walker: KernelCode
+    text: str = ""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, whole or not at all. Raises OSError where it cannot be written."""
+        write_atomic(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Artifact:
+        """Read a file. Raises ArtifactError naming the path and what was wrong."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise ArtifactError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+        return cls.from_bytes(data, os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        verify(self)
+        sections = _sections(self)
+        padded = [section + bytes(-len(section) % ALIGNMENT) for section in sections]
+        table: list[dict[str, Any]] = []
+        offset = 0
+        for section, block in zip(sections, padded, strict=True):
+            table.append({"offset": offset, "size": len(section), "hash": _hash(block).hex()})
+            offset += len(block)
+        header = json.dumps(_header(self) | {"sections": table}, default=_plain).encode()
+        header += b" " * (-len(header) % ALIGNMENT)
+        size = PRELUDE.size + len(header) + offset
+        prelude = PRELUDE.pack(MAGIC, FORMAT_VERSION, ABI_VERSION, len(header), size, _hash(header))
+        return b"".join([prelude, header, *padded])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str = "artifact") -> Artifact:
+        """Parse a file's content; `source` names it in errors."""
+        header, start = _read_header(data, source)
+        try:
+            sections = [_section(data, start, entry) for entry in header["sections"]]
+            artifact = _artifact(header, sections)
+            verify(artifact)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ArtifactError(f"{source} is damaged: {error}") from error
+        return artifact
+
+
+def verify(artifact: Artifact) -> None:
+    """Raise ValueError where the parts of an artifact do not fit each other."""
+    known = {kernel.name for kernel in artifact.kernels}
+    stored = len(artifact.weights) + len(artifact.constants)
+    arguments = {"init": stored, "main": len(artifact.inputs) + stored + len(artifact.init.outputs)}
+    for part, program in (("init", artifact.init), ("main", artifact.main)):
+        check_program(program)
+        if len(program.arguments) != arguments[part]:
+            raise ValueError(f"{part} takes {len(program.arguments)} arguments; the artifact has {arguments[part]} for it")
+        if missing := [name for name in program.kernels if name not in known]:
+            raise ValueError(f"{part} launches {', '.join(missing)}, for which there is no code")
+    if len(artifact.main.outputs) != len(artifact.outputs):
+        raise ValueError(f"main has {len(artifact.main.outputs)} outputs, {len(artifact.outputs)} are described")
+    for given, info in zip(artifact.main.outputs, artifact.outputs, strict=True):
+        if given.dtype is not info.dtype or len(given.dims) != len(info.shape):
+            raise ValueError(f"output {info.name} is described as {info}, main makes {given}")
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file so that no reader ever sees a part of it, even when the writer is killed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _hash(data: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, DType):
+        return value.mlir
+    raise TypeError(f"{value!r} has no place in an artifact's header")
+
+
+def _words(program: Program) -> list[bytes]:
+    return [array("q", words).tobytes() for words in (program.prologue, program.body)]
+
+
+def _sections(artifact: Artifact) -> list[bytes]:
+    codes = [kernel.code for kernel in (artifact.walker, *artifact.kernels)]
+    return [*_words(artifact.init), *_words(artifact.main), *codes, *(c.data for c in artifact.constants)]
+
+
+def _header(artifact: Artifact) -> dict[str, Any]:
+    """Everything but the bytes of the sections, which stand in the order of `_sections`."""
+    bare = replace(
+        artifact,
+        init=replace(artifact.init, prologue=(), body=()),
+        main=replace(artifact.main, prologue=(), body=()),
+        walker=replace(artifact.walker, code=b""),
+        kernels=tuple(replace(kernel, code=b"") for kernel in artifact.kernels),
+        constants=tuple(replace(constant, data=b"") for constant in artifact.constants),
+    )
+    header = asdict(bare)
+    return header | {
+        "walker": artifact.walker.name,
+        "kernels": [kernel.name for kernel in artifact.kernels],
+        "constants": [constant["info"] for constant in header["constants"]],
+    }
+
+
+def _read_header(data: bytes, source: str) -> tuple[dict[str, Any], int]:
+    """(header, where the sections start), the prelude and the header's hash checked."""
+    if not data.startswith(MAGIC):
+        what = "is empty" if not data else f"starts with {data[:8]!r}"
+        raise ArtifactError(f"{source} is not a pelton artifact: it {what}, not with {MAGIC!r}")
+    if len(data) < PRELUDE.size:
+        raise ArtifactError(f"{source} is cut off: {len(data)} bytes, its prelude alone has {PRELUDE.size}")
+    _, version, abi, length, size, digest = PRELUDE.unpack_from(data)
+    for what, found, known in (("format", version, FORMAT_VERSION), ("ABI", abi, ABI_VERSION)):
+        if found != known:
+            remedy = "update pelton" if found > known else "compile the model again"
+            raise ArtifactError(f"{source} has {what} version {found}, this pelton reads version {known}: {remedy}")
+    if len(data) != size:
+        state = "cut off" if len(data) < size else "too long"
+        raise ArtifactError(f"{source} is {state}: {len(data)} bytes, expected {size}")
+    header = data[PRELUDE.size : PRELUDE.size + length]
+    if _hash(header) != digest:
+        raise ArtifactError(f"{source} is damaged: its header does not match its hash")
+    return json.loads(header), PRELUDE.size + length
+
+
+def _section(data: bytes, start: int, entry: Mapping[str, Any]) -> bytes:
+    begin, size = start + entry["offset"], entry["size"]
+    block = data[begin : begin + size + -size % ALIGNMENT]
+    if _hash(block).hex() != entry["hash"]:
+        raise ValueError(f"the section at byte {begin} ({size} bytes) does not match its hash")
+    return block[:size]
+
+
+def _each(items: list[Any], read: Callable[[Any], T]) -> tuple[T, ...]:
+    return tuple(read(item) for item in items)
+
+
+def _tensor(row: Mapping[str, Any]) -> TensorInfo:
+    return TensorInfo(row["name"], DType(row["dtype"]), tuple(row["shape"]), row["device"], row["mutable"])
+
+
+def _program(row: Mapping[str, Any], prologue: bytes, body: bytes) -> Program:
+    return Program(
+        row["slots"],
+        tuple(array("q", prologue)),
+        tuple(array("q", body)),
+        tuple(row["arguments"]),
+        _each(row["dims"], lambda dim: SizeOf(**dim)),
+        _each(row["outputs"], lambda out: Output(out["pointer"], DType(out["dtype"]), tuple(out["dims"]))),
+        Arena(**row["arena"]) if row["arena"] else None,
+        tuple(row["kernels"]),
+        tuple(row["sites"]),
+    )
+
+
+def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:
+    kernels, constants = header["kernels"], header["constants"]
+    codes, datas = sections[5 : 5 + len(kernels)], sections[5 + len(kernels) :]
+    return Artifact(
+        name=header["name"],
+        target=header["target"],
+        cpu_features=tuple(header["cpu_features"]),
+        llvmlite=(header["llvmlite"][0], header["llvmlite"][1]),
+        inputs=_each(header["inputs"], _tensor),
+        outputs=_each(header["outputs"], _tensor),
+        weights=_each(header["weights"], _tensor),
+        constants=tuple(Constant(_tensor(row), data) for row, data in zip(constants, datas, strict=True)),
+        init=_program(header["init"], sections[0], sections[1]),
+        main=_program(header["main"], sections[2], sections[3]),
+        kernels=tuple(KernelCode(name, code) for name, code in zip(kernels, codes, strict=True)),
+        walker=KernelCode(header["walker"], sections[4]),
+        text=header["text"],
+    )
