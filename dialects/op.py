@@ -1,0 +1,164 @@
+"""One class says everything about one tensor op: signature, type rule, NumPy meaning, how it is computed, documentation.
+
+`NnOp` is the base of every op of the `nn` dialect. A subclass gives
+
+- `infer`: the result types from operands and properties. The verifier, the graph API and the text parser all use it;
+- `evaluate`: the meaning, in NumPy: computed in float64 and rounded once. The interpreter, constant folding and the tests use it;
+- one of: `expand` (itself in smaller ops), or `element` (the scalar code of one result element, for a `Pointwise` op), or a class that
+  `passes/lower_groups.py` knows by kind (`Reduction`, matmul);
+- `ulp`: how far, per dtype, compiled code may stand from `evaluate`, in units in the last place.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from xdsl.dialects.builtin import UnknownLoc, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from pelton.dialects.types import TensorType
+
+if TYPE_CHECKING:
+    from xdsl.builder import Builder
+
+    from pelton.dialects.scalars import Scalars
+
+Array: TypeAlias = Any
+"""A NumPy array (or scalar); untyped here because the dialects load without NumPy."""
+Sizes: TypeAlias = Mapping[str, int]
+"""What each symbol stands for, in one evaluation."""
+Index: TypeAlias = Sequence[SSAValue]
+"""One index value per dim."""
+Read: TypeAlias = Callable[[int, Index], SSAValue]
+"""`read(k, index)`: the scalar that operand `k` has at `index`."""
+
+PLACEHOLDER = TensorType((), i1)
+"""What a result's type is before it is inferred."""
+
+
+class NnOp(IRDLOperation):
+    """The base of every tensor op. See the module's docstring for what a subclass gives."""
+
+    ulp: ClassVar[Mapping[str, float]] = {}
+
+    @abstractmethod
+    def infer(self) -> Sequence[TensorType]:
+        """The result types. Raises VerifyException that says expected and got where the operands do not fit."""
+
+    @abstractmethod
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        """The results for NumPy `inputs`; float arithmetic in float64, rounded once to the result's dtype."""
+
+    def expand(self, builder: Builder) -> Sequence[SSAValue] | None:
+        """The same results from smaller ops inserted by `builder`; None for a primitive op."""
+        return None
+
+    @classmethod
+    def make(cls, *operands: SSAValue, location: Any = None, **properties: Attribute) -> Self:
+        """A new op with inferred result types. Raises VerifyException where `infer` does."""
+        count = cls.result_count(operands, properties)
+        op = cls.create(
+            operands=operands,
+            properties=properties,
+            result_types=[PLACEHOLDER] * count,
+            location=location or UnknownLoc(),
+        )
+        try:
+            types = op.infer()
+        except VerifyException:
+            op.drop_all_references()
+            raise
+        for result, t in zip(op.results, types, strict=True):
+            result._type = t  # pyright: ignore[reportPrivateUsage]  # the one place where an op gets its types late
+        return op
+
+    @classmethod
+    def result_count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
+        """How many results an op of this class has."""
+        return 1
+
+    def verify_(self) -> None:
+        expected, got = list(self.infer()), [r.type for r in self.results]
+        if expected != got:
+            want, have = (", ".join(map(str, ts)) for ts in (expected, got))
+            raise VerifyException(f"'{self.name}' infers {want}, its results say {have}")
+
+    def tensor(self, k: int = 0) -> TensorType:
+        """The type of operand `k`."""
+        t = self.operands[k].type
+        if not isinstance(t, TensorType):
+            raise VerifyException(f"'{self.name}' expects a tensor as operand {k}, got {t}")
+        return t
+
+    @property
+    def result_type(self) -> TensorType:
+        """The type of the first result."""
+        t = self.results[0].type
+        assert isinstance(t, TensorType)
+        return t
+
+    # text: `nn.name %a, %b {axis = 1} : type` where all types are one, else `: (types) -> types`
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        names = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        ) or []  # fmt: skip
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        if (function := parser.parse_optional_function_type()) is not None:
+            inputs, outputs = list(function.inputs.data), list(function.outputs.data)
+        else:
+            only = parser.parse_type()
+            inputs, outputs = [only] * len(names), [only]
+        operands = parser.resolve_operands(names, inputs, parser.pos)
+        known = cls.get_irdl_definition().properties
+        properties = {k: v for k, v in attributes.items() if k in known}
+        rest = {k: v for k, v in attributes.items() if k not in known}
+        return cls.create(operands=operands, properties=properties, attributes=rest, result_types=outputs)
+
+    def print(self, printer: Printer) -> None:
+        if self.operands:
+            printer.print_string(" ")
+            printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes({**self.properties, **self.attributes})
+        printer.print_string(" : ")
+        types = {v.type for v in (*self.operands, *self.results)}
+        if len(types) == 1 and len(self.results) == 1:
+            printer.print_attribute(types.pop())
+        else:
+            printer.print_operation_type(self)
+
+
+class Pointwise(NnOp):
+    """An op each of whose result elements is scalar code over single elements of its operands: what fusion can inline anywhere."""
+
+    @abstractmethod
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        """The result element at `index`; operands through `read`, at whatever index they are needed."""
+
+
+class Reduction(NnOp):
+    """Combines all elements along one axis, which stays with size 1. `kind` is one of the kernel dialect's."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def axis_index(self) -> int:
+        """The reduced axis, 0 ≤ axis < rank."""
+
+
+def location_of(op: Operation) -> str | None:
+    """`file.py:12` of the user's line that made `op`, where that is known."""
+    location = op.location
+    filename = getattr(location, "filename", None)
+    line = getattr(location, "line", None)
+    if filename is None or line is None:
+        return None
+    return f"{filename.data}:{line.data}"

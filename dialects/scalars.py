@@ -1,0 +1,241 @@
+"""Scalar code by the value's type: what an op's `element` is written with.
+
+`Scalars` inserts `arith` and `math` ops at one insertion point and picks the float or the integer form, so that a kernel lowering reads
+like the formula it implements. Index arithmetic is folded while it is built (`i * 1 + 0` is `i`): the printers see few ops and known
+steps. Nothing is ever reassociated or contracted.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import INDEX, DimOp
+from pelton.dialects.types import bytes_of, is_bool, is_float, is_int
+
+F32, F64 = Float32Type(), Float64Type()
+BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None]] = {
+    # name: (float op, integer op)
+    "add": (arith.AddfOp, arith.AddiOp),
+    "sub": (arith.SubfOp, arith.SubiOp),
+    "mul": (arith.MulfOp, arith.MuliOp),
+    "div": (arith.DivfOp, arith.DivSIOp),
+    "floordiv": (None, arith.FloorDivSIOp),
+    "max": (arith.MaximumfOp, arith.MaxSIOp),
+    "min": (arith.MinimumfOp, arith.MinSIOp),
+    "pow": (math.PowFOp, None),
+    "copysign": (math.CopySignOp, None),
+    "and": (None, arith.AndIOp),
+    "or": (None, arith.OrIOp),
+    "xor": (None, arith.XOrIOp),
+    "shl": (None, arith.ShLIOp),
+    "shr": (None, arith.ShRSIOp),
+}
+FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "unordered": "uno"}
+INT_COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "below": "ult"}
+UNARY: dict[str, type[Operation]] = {
+    name: getattr(math, cls)
+    for name, cls in {
+        "exp": "ExpOp", "log": "LogOp", "log1p": "Log1pOp", "sqrt": "SqrtOp", "rsqrt": "RsqrtOp", "sin": "SinOp", "cos": "CosOp",
+        "tan": "TanOp", "asin": "AsinOp", "acos": "AcosOp", "atan": "AtanOp", "atanh": "AtanhOp", "tanh": "TanhOp", "erf": "ErfOp",
+        "floor": "FloorOp", "ceil": "CeilOp", "roundeven": "RoundEvenOp", "trunc": "TruncOp",
+    }.items()
+}  # fmt: skip
+
+
+class Scalars:
+    """Inserts scalar ops at `builder`'s insertion point; every method returns the new value."""
+
+    commutative: ClassVar = frozenset({"add", "mul", "max", "min", "and", "or", "xor"})
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Inserts any op of one result."""
+        return self.builder.insert(op).results[0]
+
+    # constants
+    def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:
+        if is_float(dtype):
+            return self.insert(arith.ConstantOp(FloatAttr(float(value), dtype)))  # pyright: ignore[reportArgumentType]
+        assert isinstance(dtype, IntegerType | IndexType)
+        return self.insert(arith.ConstantOp(IntegerAttr(int(value), dtype)))
+
+    def index(self, value: int) -> SSAValue:
+        return self.constant(value, INDEX)
+
+    def dim(self, dim: Dim) -> SSAValue:
+        """A size as an index: constants, `kernel.dim` and index arithmetic."""
+        match dim:
+            case int():
+                return self.index(dim)
+            case str():
+                return self.insert(DimOp(dim))
+            case dims.Expr():
+                return self._expression(dim)
+
+    def _expression(self, dim: dims.Expr) -> SSAValue:
+        total: SSAValue | None = None
+        for atoms, coefficient in dim.terms:
+            term = self.index(coefficient)
+            for atom in atoms:
+                term = self.binary("mul", term, self._atom(atom))
+            total = term if total is None else self.binary("add", total, term)
+        assert total is not None
+        return total
+
+    def _atom(self, atom: dims.Atom) -> SSAValue:
+        if isinstance(atom, str):
+            return self.dim(atom)
+        name = "max" if atom.name == "broadcast" else atom.name
+        return self.binary(name, self.dim(atom.lhs), self.dim(atom.rhs))
+
+    # arithmetic
+    def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv max min and or xor shl shr` on integers."""
+        if x.type == INDEX and (folded := self._fold(name, x, y)) is not None:
+            return folded
+        floating, integer = BINARY[name]
+        op = floating if is_float(x.type) else integer
+        if op is None:
+            raise TypeError(f"{name} has no form for {x.type}")
+        return self.insert(op(x, y))  # pyright: ignore[reportCallIssue]
+
+    def _fold(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
+        a, b = known_index(x), known_index(y)
+        match name, a, b:
+            case ("add" | "sub" | "mul" | "floordiv" | "max" | "min"), int(), int() if name != "floordiv" or b:
+                fold = {"add": dims.add, "sub": dims.sub, "mul": dims.mul, "floordiv": dims.floordiv}
+                value = (fold | {"max": dims.maximum, "min": dims.minimum})[name](a, b)
+                assert isinstance(value, int)
+                return self.index(value)
+            case ("add", 0, _) | ("mul", 1, _):
+                return y
+            case ("add" | "sub", _, 0) | ("mul" | "floordiv", _, 1):
+                return x
+            case ("mul", 0, _) | ("mul", _, 0):
+                return self.index(0)
+            case _:
+                return None
+
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary("add", x, y)
+
+    def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary("sub", x, y)
+
+    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary("mul", x, y)
+
+    def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary("div", x, y)
+
+    def unary(self, name: str, x: SSAValue) -> SSAValue:
+        """A function of one float: a key of `UNARY`."""
+        return self.insert(UNARY[name](x))  # pyright: ignore[reportCallIssue]
+
+    def negate(self, x: SSAValue) -> SSAValue:
+        if is_float(x.type):
+            return self.insert(arith.NegfOp(x))
+        return self.sub(self.constant(0, x.type), x)
+
+    def absolute(self, x: SSAValue) -> SSAValue:
+        return self.insert(math.AbsFOp(x) if is_float(x.type) else math.AbsIOp(x))
+
+    # comparing and choosing
+    def compare(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`eq ne lt le gt ge`, `unordered` for floats, `below` (unsigned less) for integers: an i1."""
+        if is_float(x.type):
+            return self.insert(arith.CmpfOp(x, y, FLOAT_COMPARE[name]))
+        if is_bool(x.type) and name not in ("eq", "ne"):  # i1 is signed in arith: true would be -1
+            wide = IntegerType(32)
+            return self.compare(name, self.insert(arith.ExtUIOp(x, wide)), self.insert(arith.ExtUIOp(y, wide)))
+        return self.insert(arith.CmpiOp(x, y, INT_COMPARE[name]))
+
+    def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.insert(arith.SelectOp(condition, x, y))
+
+    def logical_not(self, x: SSAValue) -> SSAValue:
+        return self.binary("xor", x, self.constant(1, i1))
+
+    # conversions
+    def cast(self, x: SSAValue, to: Attribute) -> SSAValue:
+        """`x` as another scalar type: floats round to nearest even, float → integer truncates and saturates, bool is 0 or 1."""
+        match x.type, to:
+            case a, b if a == b:
+                return x
+            case IndexType(), _:
+                wide = IntegerType(64)
+                return self.cast(self.insert(arith.IndexCastOp(x, wide)), to)
+            case _, IndexType():
+                return self.insert(arith.IndexCastOp(self.cast(x, IntegerType(64)), to))
+            case a, b if is_bool(b):
+                return self.compare("ne", x, self.constant(0, a))
+            case a, b if is_float(a) and is_float(b):
+                return self._float_to_float(x, b)
+            case a, b if is_float(a):
+                return self.insert(arith.FPToSIOp(self.widen(x), b))  # pyright: ignore[reportArgumentType]
+            case a, b if is_float(b):
+                return self._int_to_float(x, b)
+            case a, b if is_bool(a):
+                return self.insert(arith.ExtUIOp(x, b))  # pyright: ignore[reportArgumentType]
+            case a, b if bytes_of(b) > bytes_of(a):
+                return self.insert(arith.ExtSIOp(x, b))  # pyright: ignore[reportArgumentType]
+            case _, b:
+                return self.insert(arith.TruncIOp(x, b))  # pyright: ignore[reportArgumentType]
+
+    def _float_to_float(self, x: SSAValue, to: Attribute) -> SSAValue:
+        if bytes_of(x.type) == bytes_of(to):  # f16 ↔ bf16
+            return self.cast(self.cast(x, F32), to)
+        op = arith.ExtFOp if bytes_of(to) > bytes_of(x.type) else arith.TruncFOp
+        if bytes_of(x.type) + bytes_of(to) == 10 and op is arith.ExtFOp:  # half → f64
+            return self.insert(arith.ExtFOp(self.insert(arith.ExtFOp(x, F32)), F64))
+        return self.insert(op(x, to))  # pyright: ignore[reportArgumentType]
+
+    def _int_to_float(self, x: SSAValue, to: Attribute) -> SSAValue:
+        if is_bool(x.type):
+            x = self.insert(arith.ExtUIOp(x, IntegerType(32)))
+        direct = to if bytes_of(to) >= 4 else F64  # a half through f64, which holds every integer that a half tells apart
+        return self.cast(self.insert(arith.SIToFPOp(x, direct)), to)  # pyright: ignore[reportArgumentType]
+
+    def widen(self, x: SSAValue) -> SSAValue:
+        """The value in the type scalar math computes in: f16 and bf16 as f32, the rest as it is."""
+        return self.cast(x, F32) if is_float(x.type) and bytes_of(x.type) == 2 else x
+
+    # index arithmetic
+    def unflatten(self, linear: SSAValue, shape: tuple[Dim, ...]) -> list[SSAValue]:
+        """The multi-dimensional index of a row-major linear one."""
+        index: list[SSAValue] = []
+        for d in reversed(shape[1:]):
+            size = self.dim(d)
+            quotient = self.binary("floordiv", linear, size)
+            index.insert(0, self.sub(linear, self.mul(quotient, size)))
+            linear = quotient
+        return [linear, *index] if shape else []
+
+    def flatten(self, index: list[SSAValue] | tuple[SSAValue, ...], shape: tuple[Dim, ...]) -> SSAValue:
+        """The row-major linear index of a multi-dimensional one."""
+        linear = self.index(0)
+        for i, d in zip(index, shape, strict=True):
+            linear = self.add(self.mul(linear, self.dim(d)), i)
+        return linear
+
+
+def known_index(value: SSAValue) -> int | None:
+    """The number behind an index constant."""
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def is_number(dtype: Attribute) -> bool:
+    """Any float or integer type, bool left out."""
+    return is_float(dtype) or is_int(dtype)
