@@ -1,0 +1,32 @@
+"""pelton, an inference engine written wholly in Python. Public names are loaded on first touch; importing this costs nothing."""
+
+from __future__ import annotations
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "engine": ("InferenceSession", "Model", "LogLevel", "AssertLevel", "SplitKReductionPrecision", "TensorSpec"),
+    "driver": ("CPU", "Accelerator", "Buffer", "Device", "accelerator_api", "accelerator_count"),
+    "dtype": ("DType",),
+    "graph": ("BufferType", "DeviceRef", "Dim", "Graph", "TensorType", "TensorValue", "Weight", "ops"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*sorted(_HOME), "__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that a public name lives in, or the public module of that name."""
+    if name in _HOMES:
+        return importlib.import_module(f"pelton.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'pelton' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(f"pelton.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

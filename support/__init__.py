@@ -1,0 +1,1 @@
+"""What every layer may use: knobs, errors, stage timing and dumps. Imports nothing but the standard library."""

@@ -1,0 +1,111 @@
+"""Numbered files of what each stage made: texts enter, a folder one can read top to bottom leaves.
+
+`PELTON_DUMP=dir` makes `dir/<model>/00-input.mlir`, `01-simplify.mlir`, … . The first line of each file is, as a comment,
+the command that makes it from the file before it. `PELTON_OVERRIDE=dir` goes the other way: an edited source found there
+takes the place of the generated one. Failures leave a reproducer by the same means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pelton.support import knobs
+
+COMMENT = {".mlir": "//", ".ptx": "//", ".cu": "//", ".py": "#", ".s": "#", ".txt": "#", ".ll": ";"}
+"""How a comment starts in a file of this suffix; other files get no first line."""
+
+
+@dataclass
+class Dump:
+    """One compilation's folder and the number of its next file; without a folder nothing is written."""
+
+    folder: Path | None
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    def begin(cls, name: str) -> Dump:
+        """The folder for a compilation called `name`: a fresh one, `name-2`, `name-3`, … if it was compiled before."""
+        root = knobs.DUMP.value()
+        if root is None:
+            return cls(None)
+        for attempt in itertools.count(1):
+            folder = root / (safe_name(name) + (f"-{attempt}" if attempt > 1 else ""))
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return cls(folder)
+        raise AssertionError("counting never ends")
+
+    def write(self, stage: str, suffix: str, text: str | bytes, command: str = "") -> Path | None:
+        """Write the next numbered file, `command` first as a comment. Returns its path, None when dumping is off."""
+        if self.folder is None:
+            return None
+        path = self.folder / f"{next(self.numbers):02d}-{safe_name(stage)}{suffix}"
+        write_atomically(path, _with_command(text, suffix, command))
+        return path
+
+    def last(self, suffix: str = ".mlir") -> str:
+        """File name of the newest dump of this kind, which the next command reads; empty when there is none."""
+        if self.folder is None:
+            return ""
+        return max((path.name for path in self.folder.glob(f"*{suffix}")), default="")
+
+
+def _with_command(text: str | bytes, suffix: str, command: str) -> bytes:
+    body = text.encode() if isinstance(text, str) else text
+    mark = COMMENT.get(suffix)
+    return f"{mark} {command}\n".encode() + body if command and mark else body
+
+
+def safe_name(name: str) -> str:
+    """`name` as a file name: other characters than letters, digits, dot, dash and underscore become underscores."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip(".")[:100] or "unnamed"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Readers see the whole file or none: write beside it, then rename."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def edited(file_name: str) -> str | None:
+    """The edited source that `PELTON_OVERRIDE` offers for a generated file, or None."""
+    folder = knobs.OVERRIDE.value()
+    path = None if folder is None else folder / file_name
+    return path.read_text() if path is not None and path.is_file() else None
+
+
+def write_reproducer(name: str, files: Mapping[str, str | bytes], command: str) -> Path:
+    """A folder with everything that shows a failure again: `files`, and `command` in `run.sh`.
+
+    It lies under `PELTON_DUMP`, else under the system's folder for temporary files. The same failure gets the same folder.
+    """
+    contents = {key: data.encode() if isinstance(data, str) else data for key, data in files.items()}
+    contents["run.sh"] = f"#!/bin/sh\n{command}\n".encode()
+    digest = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:12]
+    folder = (knobs.DUMP.value() or _private_temporary()) / f"reproducer-{safe_name(name)}-{digest}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, data in contents.items():
+        write_atomically(folder / key, data)
+    return folder
+
+
+def _private_temporary() -> Path:
+    """A folder for temporary files that no other user can have prepared."""
+    folder = Path(tempfile.gettempdir()) / f"pelton-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder if folder.lstat().st_uid == os.getuid() and not folder.is_symlink() else Path(tempfile.mkdtemp())

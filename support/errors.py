@@ -1,0 +1,132 @@
+"""Every exception pelton raises on purpose. What went wrong enters as fields; a text that names the place and the remedy leaves.
+
+    Exception
+    └─ PeltonError                     catches all of them
+       ├─ KnobError          ValueError    an environment variable holds a value it cannot have
+       ├─ CompileError       RuntimeError  a graph or a module that cannot be compiled
+       │  ├─ ReadError                     a text or a file that is not what it claims to be
+       │  ├─ VerifyError                   IR that breaks a rule of its dialect
+       │  └─ InternalError                 a bug in pelton, not in the input
+       ├─ ArtifactError      RuntimeError  a compiled file that is damaged or does not fit this machine
+       ├─ WeightError        ValueError    a weight that is missing or has the wrong shape or dtype
+       ├─ ArgumentError      ValueError    a value given to execute that the model cannot take
+       ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
+       └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
+
+Each also derives from the built-in exception beside it, which is what the API promises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Details:
+    """The parts of an error; the ones left empty are not printed. Field order is print order."""
+
+    op: str = ""
+    location: str = ""
+    expected: str = ""
+    got: str = ""
+    stage: str = ""
+    remedy: str = ""
+
+
+LABELS = {
+    "op": "op",
+    "location": "at",
+    "expected": "expected",
+    "got": "got",
+    "stage": "pass",
+    "remedy": "remedy",
+}
+
+
+def format_error(message: str, details: Details) -> str:
+    """`message`, then one aligned line per part that is known.
+
+    >>> print(format_error("axis out of range", Details(op="nn.softmax", got="3", expected="-2 <= axis < 2")))
+    axis out of range
+      op:       nn.softmax
+      expected: -2 <= axis < 2
+      got:      3
+    """
+    known = [(LABELS[field.name] + ":", str(getattr(details, field.name))) for field in fields(details)]
+    lines = [f"  {label:<9} {_indent(text)}" for label, text in known if text]
+    return "\n".join([message, *lines])
+
+
+def _indent(text: str) -> str:
+    """Continuation lines stand under the first one."""
+    return text.rstrip().replace("\n", "\n" + " " * 12)
+
+
+class PeltonError(Exception):
+    """Base of every error raised on purpose: `message` says what is wrong, `details` where and what would be right."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str = "",
+        location: str = "",
+        expected: str = "",
+        got: str = "",
+        stage: str = "",
+        remedy: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = Details(op, location, expected, got, stage, remedy)
+
+    def __str__(self) -> str:
+        return format_error(self.message, self.details)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.details)
+
+
+def _rebuild(kind: type[PeltonError], message: str, details: Details) -> PeltonError:
+    """Unpickle: exceptions are rebuilt from positional arguments, which ours do not take."""
+    return kind(message, **{field.name: getattr(details, field.name) for field in fields(details)})
+
+
+class KnobError(PeltonError, ValueError):
+    """An environment variable holds a value it cannot have."""
+
+
+class CompileError(PeltonError, RuntimeError):
+    """A graph or a module cannot be compiled; `stage` names the pass that found out."""
+
+
+class ReadError(CompileError):
+    """A text or a file is not what it claims to be; `location` is `file:line:column`."""
+
+
+class VerifyError(CompileError):
+    """The IR breaks a rule of its dialect."""
+
+
+class InternalError(CompileError):
+    """A bug in pelton: no input should lead here."""
+
+
+class ArtifactError(PeltonError, RuntimeError):
+    """A compiled file is damaged, too new, or made for another machine."""
+
+
+class WeightError(PeltonError, ValueError):
+    """A weight is missing, or has the wrong shape or dtype."""
+
+
+class ArgumentError(PeltonError, ValueError):
+    """The number, shape, dtype or contents of what was given to a model do not fit it."""
+
+
+class ArgumentTypeError(PeltonError, TypeError):
+    """An argument is of a kind the model cannot take, or lives on another device."""
+
+
+class AssertionFailed(PeltonError, RuntimeError):
+    """An assert inside a running model did not hold."""
