@@ -1,4 +1,4 @@
-"""pelton, an inference engine written wholly in Python. Public names are loaded on first touch; importing this costs nothing."""
+"""pelton, an inference engine written wholly in Python. Public names load on first touch; this imports nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [*sorted(_HOME), "__version__", *sorted(_HOMES)]
-
 
 def __getattr__(name: str) -> object:
     """Import the module that a public name lives in, or the public module of that name."""
@@ -29,4 +27,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*_HOME, *_HOMES, "__version__"])

@@ -1,14 +1,14 @@
-"""The check every module passes before and between passes: a module enters, nothing leaves, or a VerifyError that names the op.
+"""The check every module passes before and between passes: a module enters, a VerifyError leaves if an op is wrong.
 
-Three questions: does each op obey its definition, does each block end as it must, is each value defined before it is used.
-xDSL's own verifier answers the first two but does not say where, and does not ask the third.
+Three questions: does each op obey its definition, does each block end as it must, is each value defined before it is
+used. xDSL's own verifier answers the first two but does not say where, and does not ask the third.
 """
 
 from __future__ import annotations
 
 from io import StringIO
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.printer import Printer
@@ -42,30 +42,31 @@ def _check_blocks(op: Operation) -> None:
 
 def _check_order(region: Region, visible: set[SSAValue], stage: str) -> None:
     """Values are defined before use and in scope; `visible` holds the outer values and is left as it was."""
-    several = len(region.blocks) > 1
-    dominance = DominanceInfo(region) if several else None
-    defined_in: dict[Block, list[SSAValue]] = {}
-    for block in region.blocks:
-        before = [other for other in defined_in if dominance is not None and dominance.dominates(other, block)]
-        added = [value for other in before for value in defined_in[other]]
+    blocks = tuple(region.blocks)
+    dominance = DominanceInfo(region) if len(blocks) > 1 else None
+    for block in blocks:
+        above = [] if dominance is None else [b for b in blocks if dominance.strictly_dominates(b, block)]
+        added = [value for other in above for value in _values(other)]
         visible.update(added)
-        defined_in[block] = _check_block(block, visible, stage)
-        visible.difference_update(added, defined_in[block])
+        _check_block(block, visible, stage)
+        visible.difference_update(added)
 
 
-def _check_block(block: Block, visible: set[SSAValue], stage: str) -> list[SSAValue]:
-    """Check one block; its values are added to `visible` and returned."""
-    defined: list[SSAValue] = list(block.args)
-    visible.update(defined)
+def _check_block(block: Block, visible: set[SSAValue], stage: str) -> None:
+    visible.update(block.args)
     for op in block.ops:
         for operand in op.operands:
             if operand not in visible:
                 raise located_error(op, _misplaced(operand), stage)
         for region in op.regions:
             _check_order(region, set() if op.has_trait(IsolatedFromAbove) else visible, stage)
-        defined.extend(op.results)
         visible.update(op.results)
-    return defined
+    visible.difference_update(_values(block))
+
+
+def _values(block: Block) -> list[SSAValue]:
+    """What a block defines for itself and the blocks it dominates."""
+    return [*block.args, *(result for op in block.ops for result in op.results)]
 
 
 def _misplaced(value: SSAValue) -> str:
@@ -95,11 +96,11 @@ def _place(location: Attribute) -> str:
         case FileLineColLoc():
             return f"{location.filename.data}:{location.line.data}:{location.column.data}"
         case NameLoc():
-            return _place(location.loc)
+            return _place(location.location)
         case CallSiteLoc():
             return _place(location.callee) or _place(location.caller)
-        case FusedLoc():
-            return next((place for inner in location.locations if (place := _place(inner))), "")
+        case FusedLoc(locations=ArrayAttr(data=parts)):
+            return next((place for part in parts if (place := _place(part))), "")
         case _:
             return ""
 

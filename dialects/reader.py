@@ -1,4 +1,4 @@
-"""Reading `.mlir` text: bytes enter, a module whose every op knows its line leaves, and goes to `check.py` and the passes.
+"""Reading `.mlir` text: bytes enter, a module whose every op knows its line leaves, for `check.py` and the passes.
 
 Whatever is wrong with the text becomes one `ReadError` that names file, line and column: xDSL's parser alone reports an
 undefined value at the end of the file, knows no locations, and lets exceptions of attribute constructors through.
@@ -27,7 +27,7 @@ REWORDED = {
 
 
 class LocatingParser(Parser):
-    """xDSL's parser, which also stamps every op with its place and remembers where a value was used before its definition."""
+    """xDSL's parser, which also stamps every op with its place and remembers uses that come before a definition."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
         super().__init__(ctx, text, name)
@@ -58,9 +58,11 @@ class LocatingParser(Parser):
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
             return super().parse_module(allow_implicit_module)
-        except ParseError:
-            if self.pos >= len(self.lexer.input.content.rstrip()) and self.forward_ssa_references:
-                span = min((self._early_uses[name] for name in self.forward_ssa_references), key=lambda span: span.start)
+        except ParseError as error:
+            if error.msg.startswith("values used but not defined"):
+                span = min(
+                    (self._early_uses[name] for name in self.forward_ssa_references), key=lambda span: span.start
+                )
                 raise ParseError(span, f"use of undefined value {span.text}") from None
             raise
 
@@ -123,7 +125,9 @@ def _located(message: str, text: str, name: str, offset: int, line_offset: int) 
     line = text.count("\n", 0, start) + 1 + line_offset
     source = text[start:].partition("\n")[0].rstrip()
     return ReadError(
-        message, location=f"{name}:{line}:{offset - start + 1}", got=_excerpt(source, offset - start) if source else "end of text"
+        message,
+        location=f"{name}:{line}:{offset - start + 1}",
+        got=_excerpt(source, offset - start) if source else "end of text",
     )
 
 

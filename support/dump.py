@@ -1,8 +1,8 @@
 """Numbered files of what each stage made: texts enter, a folder one can read top to bottom leaves.
 
-`PELTON_DUMP=dir` makes `dir/<model>/00-input.mlir`, `01-simplify.mlir`, … . The first line of each file is, as a comment,
-the command that makes it from the file before it. `PELTON_OVERRIDE=dir` goes the other way: an edited source found there
-takes the place of the generated one. Failures leave a reproducer by the same means.
+`PELTON_DUMP=dir` makes `dir/<model>/00-input.mlir`, `01-simplify.mlir`, … . The first line of each file is, as a
+comment, the command that makes it from the file before it. `PELTON_OVERRIDE=dir` goes the other way: an edited source
+found there takes the place of the generated one. Failures leave a reproducer by the same means.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def edited(file_name: str) -> str | None:
 def write_reproducer(name: str, files: Mapping[str, str | bytes], command: str) -> Path:
     """A folder with everything that shows a failure again: `files`, and `command` in `run.sh`.
 
-    It lies under `PELTON_DUMP`, else under the system's folder for temporary files. The same failure gets the same folder.
+    It lies under `PELTON_DUMP`, else under the system's folder for temporary files; the same failure, the same folder.
     """
     contents = {key: data.encode() if isinstance(data, str) else data for key, data in files.items()}
     contents["run.sh"] = f"#!/bin/sh\n{command}\n".encode()

@@ -1,4 +1,4 @@
-"""Every exception pelton raises on purpose. What went wrong enters as fields; a text that names the place and the remedy leaves.
+"""Every exception pelton raises on purpose: what went wrong enters as fields, a text with place and remedy leaves.
 
     Exception
     └─ PeltonError                     catches all of them
@@ -18,7 +18,7 @@ Each also derives from the built-in exception beside it, which is what the API p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -130,3 +130,10 @@ class ArgumentTypeError(PeltonError, TypeError):
 
 class AssertionFailed(PeltonError, RuntimeError):
     """An assert inside a running model did not hold."""
+
+
+def diagnostic(error: PeltonError, tool: str) -> str:
+    """The error as compilers print it: `file:line:column: error: message`, or `tool: error: …` with no place known."""
+    return (
+        f"{error.details.location or tool}: error: {format_error(error.message, replace(error.details, location=''))}"
+    )

@@ -1,7 +1,7 @@
-"""Every environment variable pelton reads, typed: a text from the environment enters, a checked value leaves to whoever asks.
+"""Every environment variable pelton reads, typed: a text enters, a checked value leaves to whoever asks.
 
-A knob is read where it is used (`knobs.DEBUG.value()`), so changing the environment of a running process takes effect at
-the next read. No other file touches the environment; a test holds that.
+A knob is read where it is used (`knobs.DEBUG.value()`), so a change of a running process's environment takes effect
+at the next read. No other file touches the environment; a test holds that.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Where the time went: stages of work enter as `with stage("fuse"):`, a list of names and milliseconds leaves.
 
-Whoever wants the list opens `recording()` around the work; `PELTON_DEBUG=1` prints each stage on stderr as it ends. With
-neither, a stage costs about a microsecond.
+Whoever wants the list opens `recording()` around the work; `PELTON_DEBUG=1` prints each stage on stderr as it ends.
+With neither, a stage costs a few microseconds.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -49,8 +49,8 @@ _depth: ContextVar[int] = ContextVar("_depth", default=0)
 
 
 @contextmanager
-def recording() -> Iterator[Recording]:
-    """Collect the stages that end inside this block, in this thread and in threads started with a copy of its context."""
+def recording() -> Generator[Recording]:
+    """Collect the stages that end inside this block, in this thread and in threads that run in copies of its context."""
     record = Recording()
     token = _recordings.set((*_recordings.get(), record))
     try:
@@ -60,7 +60,7 @@ def recording() -> Iterator[Recording]:
 
 
 @contextmanager
-def stage(name: str) -> Iterator[None]:
+def stage(name: str) -> Generator[None]:
     """Time the block as one stage of this thread. A stage that raises is recorded too."""
     token = _depth.set(_depth.get() + 1)
     cpu, wall = time.thread_time(), time.perf_counter()

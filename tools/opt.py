@@ -1,0 +1,266 @@
+"""`pelton-opt`: reads `.mlir`, runs passes and pipelines by name, prints the result for a target.
+
+    pelton-opt model.mlir -p simplify,fuse-elementwise          passes, with options as in -p 'tile{size=16,8}'
+    pelton-opt model.mlir -p cpu -t numba-cpu                   a named pipeline, printed as source
+
+Text enters through `dialects.reader`, is checked by `dialects.check` after reading and after each pass, and leaves on
+stdout; timings and the IR between passes go to stderr. Exit code: 0 done, 1 the input is wrong, 2 the command line is
+wrong. No input ends in a Python traceback; `PELTON_DEBUG=1` asks for one where pelton itself is at fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from io import StringIO
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.frontend import get_all_frontends
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.targets.mlir import MLIRTarget
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
+from xdsl.utils.target import Target
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from pelton.dialects.check import check_module
+from pelton.dialects.reader import read_module
+from pelton.support import knobs
+from pelton.support.dump import Dump, write_atomically
+from pelton.support.errors import CompileError, InternalError, KnobError, PeltonError, ReadError, diagnostic
+from pelton.tools import universe
+
+TOOL = "pelton-opt"
+DONE, BAD_INPUT, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class UsageError(Exception):
+    """The command line asks for something that does not exist."""
+
+
+class PeltonOpt(xDSLOptMain):
+    """xDSL's driver with our tables, located errors, and a check after every pass."""
+
+    version_format = "pelton-opt (xdsl {xdsl_version})"
+    targets: dict[str, Callable[[], type[Target]]]
+    target: Target
+    dump: Dump
+    stage: str = ""
+    started: float = 0.0
+
+    def register_all_dialects(self) -> None:
+        for name, factory in universe.opt_dialects().items():
+            self.ctx.register_dialect(name, factory)
+
+    def register_all_frontends(self) -> None:
+        self.available_frontends["mlir"] = get_all_frontends()["mlir"]
+
+    def register_all_passes(self) -> None:
+        self.available_passes.update(universe.opt_passes())
+
+    def register_all_targets(self) -> None:
+        self.targets = {"mlir": lambda: MLIRTarget} | universe.our_targets()
+        self.available_targets.update(self.targets)
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.prog = TOOL
+        arg_parser.epilog = "Pipelines, usable wherever a pass is: " + (", ".join(universe.pipelines()) or "none")
+
+    def setup_pipeline(self) -> None:
+        """Build every pass that is asked for, and the target with its options, before anything is read."""
+        try:
+            self.pipeline = PassPipeline(tuple(map(self._build, self._expanded(self.args.passes))), self._between)
+            self.target = self._target(parse_spec(self.args.target))
+        except ArgSpecParseError as error:
+            raise UsageError(str(error).rstrip()) from error
+
+    def _expanded(self, text: str, inside: tuple[str, ...] = ()) -> Iterator[ArgSpec]:
+        """The passes that `text` names, pipelines replaced by what they stand for."""
+        for spec in parse_pipeline(text):
+            if spec.name in self.available_passes:
+                yield spec
+                continue
+            pipelines = universe.pipelines()
+            if spec.name not in pipelines:
+                raise UsageError(_unknown("pass or pipeline", spec.name, [*self.available_passes, *pipelines]))
+            if spec.parameters or spec.name in inside:
+                raise UsageError(
+                    f"pipeline '{spec.name}' " + ("has no options" if spec.parameters else "contains itself")
+                )
+            yield from self._expanded(pipelines[spec.name], (*inside, spec.name))
+
+    def _build(self, spec: ArgSpec) -> ModulePass:
+        kind = self.available_passes[spec.name]()
+        try:
+            return kind.from_spec(spec)
+        except Exception as error:
+            raise UsageError(f"pass '{spec.name}': {error}") from error
+
+    def _target(self, spec: ArgSpec) -> Target:
+        try:
+            if spec.name == "mlir":
+                return replace(
+                    MLIRTarget.from_spec(spec),
+                    print_generic_format=self.args.print_op_generic,
+                    print_properties_as_attributes=self.args.print_no_properties,
+                    print_debuginfo=self.args.print_debuginfo,
+                    syntax_highlight=self.args.syntax_highlight,
+                )
+            return self.targets[spec.name]().from_spec(spec)
+        except ValueError as error:
+            raise UsageError(f"target '{spec.name}': {error}") from error
+
+    def _between(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+        """After each pass, and before the first: time, check, show, dump."""
+        if previous is not None and self.args.time_passes:
+            print(f"{(time.process_time() - self.started) * 1e3:9.1f} ms  {previous.name}", file=sys.stderr)
+        if not self.args.disable_verify:
+            check_module(module, self.stage)
+        if previous is not None and following is not None and self.args.print_between_passes:
+            print(f"// IR after {previous.name}\n{module}", file=sys.stderr)
+        if self.dump.folder is not None:
+            source = self.dump.last()
+            command = (
+                f"{TOOL} {source} -p {shlex.quote(str(previous))}" if previous else f"{TOOL} {self.get_input_name()}"
+            )
+            self.dump.write(previous.name if previous else "input", ".mlir", f"{module}\n", command)
+        self.stage = following.name if following is not None else ""
+        self.started = time.process_time()
+
+    def execute(self) -> int:
+        """Read, transform and print every chunk of the input; the exit code."""
+        name = self.get_input_name()
+        self.dump = Dump.begin(Path(name).stem)
+        failed = False
+        texts: list[str] = []
+        for text, offset in self._chunks(self._read_input(name)):
+            try:
+                texts.append(self._process(text, name, offset))
+            except PeltonError as error:
+                expected = self.args.verify_diagnostics or (
+                    self.args.parsing_diagnostics and isinstance(error, ReadError)
+                )
+                failed = failed or not expected
+                (texts.append if expected else _complain)(diagnostic(error, TOOL) + "\n")
+        self._write("// -----\n".join(texts))
+        return BAD_INPUT if failed else DONE
+
+    def _read_input(self, name: str) -> bytes:
+        try:
+            return Path(name).read_bytes() if self.args.input_file else sys.stdin.buffer.read()
+        except OSError as error:
+            raise ReadError(f"cannot read the file: {error.strerror}", location=name) from error
+
+    def _chunks(self, data: bytes) -> Iterator[tuple[bytes, int]]:
+        """The pieces between `// -----` lines, each with the number of lines before it."""
+        pieces = data.split(b"// -----") if self.args.split_input_file else [data]
+        offset = 0
+        for piece in pieces:
+            yield piece, offset
+            offset += piece.count(b"\n")
+
+    def _process(self, data: bytes, name: str, offset: int) -> str:
+        """One chunk from text to text. Raises PeltonError, and nothing else, for whatever goes wrong."""
+        self.stage = ""
+        try:
+            module = read_module(self.ctx, data, name, offset)
+            self.pipeline.apply(self.ctx, module)
+            self.stage = f"-t {self.target.name}"
+            out = StringIO()
+            self.target.emit(self.ctx, module, out)
+            return out.getvalue()
+        except PeltonError:
+            raise
+        except RecursionError as error:
+            raise CompileError("the program nests too deeply", stage=self.stage) from error
+        except DiagnosticException as error:
+            raise CompileError(str(error), stage=self.stage) from error
+        except Exception as error:
+            raise internal_error(error, self.stage) from error
+
+    def _write(self, text: str) -> None:
+        path = self.args.output_file
+        if path is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        try:
+            write_atomically(Path(path).absolute(), text.encode())
+        except OSError as error:
+            raise CompileError(f"cannot write the file: {error.strerror}", location=path) from error
+
+
+def internal_error(error: Exception, stage: str) -> InternalError:
+    """A bug in pelton, in words; with `PELTON_DEBUG=1` the traceback is shown as well."""
+    if knobs.DEBUG.value() >= 1:
+        traceback.print_exception(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return InternalError(
+        f"internal error: {type(error).__name__}: {error}",
+        stage=stage,
+        got=f"raised at {Path(where.filename).name}:{where.lineno}, in {where.name}",
+        remedy="this is a bug in pelton: please report it with the input; PELTON_DEBUG=1 shows the traceback",
+    )
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"unknown {what} '{name}'" + (
+        f", did you mean '{near[0]}'?" if near else f" (known: {', '.join(sorted(known))})"
+    )
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(text)
+
+
+@contextmanager
+def _verification_restored() -> Generator[None]:
+    """`--disable-verify` switches a check of xDSL off for the whole process; tests run many tools in one."""
+    check = Attribute.__post_init__
+    try:
+        yield
+    finally:
+        Attribute.__post_init__ = check
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the command line's by default) and return the exit code."""
+    try:
+        with _verification_restored():
+            return PeltonOpt(description="Run pelton's passes on .mlir text.", args=argv).execute()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else DONE
+    except (Exception, ArgSpecParseError, KeyboardInterrupt) as error:
+        return _failed(error)
+
+
+def _failed(error: BaseException) -> int:
+    """Say what stopped the tool and choose the exit code."""
+    match error:
+        case UsageError() | ArgSpecParseError():
+            _complain(f"{TOOL}: {str(error).rstrip()}\n")
+        case PeltonError():
+            _complain(diagnostic(error, TOOL) + "\n")
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        case Exception():
+            _complain(diagnostic(internal_error(error, ""), TOOL) + "\n")
+        case _:
+            return INTERRUPTED
+    return BAD_USAGE if isinstance(error, UsageError | ArgSpecParseError | KnobError) else BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())
