@@ -1,0 +1,192 @@
+"""How scalar ops of `arith` and `math` are spelled in the vocabulary that all targets share: one table row per op.
+
+Enters: an op, its operands as terms, and whether the text handles whole vectors. Leaves: a term, to the printers. A target overrides
+rows where its spelling differs (`Printer.rows`); an op without a row is an error that names op and target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, Operation
+
+from pelton.codegen.terms import Term, call, infix, number, prefix
+from pelton.dialects.types import dtype_name, is_bool
+
+
+@dataclass(frozen=True)
+class Infix:
+    """A binary operator."""
+
+    operator: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the operands in their order."""
+
+    name: str
+
+
+Rule: TypeAlias = Callable[[Operation, Sequence[Term], bool], Term]
+"""(op, operands, vector) → term; `vector`: the result has one value per lane in one variable."""
+Row: TypeAlias = Infix | Function | Rule
+
+
+def register_name(t: Attribute) -> str:
+    """The short name of a type as it is computed with: an index is an i64."""
+    return "i64" if isinstance(t, IndexType) else dtype_name(t)
+
+
+def negation(x: Term, vector: bool) -> Term:
+    """The opposite of a mask or a bool."""
+    return prefix("~" if vector else "not", x)
+
+
+_OPPOSITE = {"eq": "ne", "ule": "ugt", "uge": "ult", "sle": "sgt", "sge": "slt"}
+_ORDERED = {"oeq": "==", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "une": "!="}
+_UNORDERED = {"ueq": "one", "ult": "oge", "ule": "ogt", "ugt": "ole", "uge": "olt", "uno": "ord", "true": "false"}
+_SIGNED = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
+_UNSIGNED = {"ult": ("ult", 0, 1), "ule": ("ule", 0, 1), "ugt": ("ult", 1, 0), "uge": ("ule", 1, 0)}
+
+
+def _cmpf(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    assert isinstance(op, arith.CmpfOp)
+    return _compare_floats(arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data], args[0], args[1], vector)
+
+
+def _compare_floats(predicate: str, x: Term, y: Term, vector: bool) -> Term:
+    if predicate in _ORDERED:
+        return infix(_ORDERED[predicate], x, y)
+    if predicate in _UNORDERED:
+        return negation(_compare_floats(_UNORDERED[predicate], x, y, vector), vector)
+    match predicate:
+        case "one":
+            return infix("|", infix("<", x, y), infix(">", x, y))
+        case "ord":
+            return infix("&", infix("==", x, x), infix("==", y, y))
+        case _:
+            return infix("<", x, x)
+
+
+def _cmpi(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    assert isinstance(op, arith.CmpiOp)
+    predicate, (x, y) = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data], args
+    if is_bool(op.lhs.type):
+        return _compare_bools(predicate, x, y, vector)
+    if predicate in _SIGNED:
+        return infix(_SIGNED[predicate], x, y)
+    name, first, second = _UNSIGNED[predicate]
+    return call(name, args[first], args[second])
+
+
+def _compare_bools(predicate: str, x: Term, y: Term, vector: bool) -> Term:
+    if predicate in _OPPOSITE:
+        return negation(_compare_bools(_OPPOSITE[predicate], x, y, vector), vector)
+    match predicate:
+        case "ne":
+            return infix("^", x, y)
+        case "ult" | "sgt":
+            return infix("&", negation(x, vector), y)
+        case _:
+            return infix("&", x, negation(y, vector))
+
+
+def _xor(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    if is_bool(op.results[0].type):
+        for one, other in ((0, 1), (1, 0)):
+            if args[one].text == "True":
+                return negation(args[other], vector)
+    return infix("^", args[0], args[1])
+
+
+def _negate(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    return prefix("-", args[0])
+
+
+def _ceildiv(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    """Sizes are far from overflow; a divisor 0 gives 0 as everywhere."""
+    x, y = args
+    top = infix("-", infix("+", x, y), number(1))
+    if y.text.isdigit():
+        top = infix("+", x, number(int(y.text) - 1))
+    return call("floordiv", top, y)
+
+
+def _ceildiv_signed(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    return prefix("-", call("floordiv", prefix("-", args[0]), args[1]))
+
+
+def _same(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    return args[0]
+
+
+FROM_HALF: Mapping[str, str] = {"f16": "f16_to_f32", "bf16": "bf16_to_f32"}
+
+
+def convert(x: Term, source: str, target: str, unsigned: bool = False) -> Term:
+    """`x` of register type `source` as `target`; integers count as signed unless `unsigned`. Every step but the last is exact."""
+    if source == target:
+        return x
+    if source in FROM_HALF:
+        return convert(call(FROM_HALF[source], x), "f32", target)
+    if target in FROM_HALF:
+        if source in ("f32", "f64"):
+            return call(f"{source}_to_{target}", x)
+        return convert(convert(x, source, "f64", unsigned), "f64", target)
+    if unsigned and source[0] == "i" and source != "i1":
+        x = call(f"to_u{source[1:]}", x)
+    if target == "i1":
+        return infix("!=", infix("&", x, number(1)), number(0))
+    if source == "i1" and not unsigned:
+        return convert(prefix("-", call("to_i32", x)), "i32", target)
+    return call(f"to_{target}", x)
+
+
+def _convert(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    source, target = register_name(op.operands[0].type), register_name(op.results[0].type)
+    return convert(args[0], source, target)
+
+
+def _convert_unsigned(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    source, target = register_name(op.operands[0].type), register_name(op.results[0].type)
+    return convert(args[0], source, target, unsigned=True)
+
+
+_MATH = (
+    "exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atanh", "tanh", "erf", "floor", "ceil",
+    "roundeven", "trunc", "copysign",
+)  # fmt: skip
+
+ROWS: Mapping[str, Row] = {
+    "arith.addf": Infix("+"), "arith.subf": Infix("-"), "arith.mulf": Infix("*"), "arith.divf": Infix("/"),
+    "arith.addi": Infix("+"), "arith.subi": Infix("-"), "arith.muli": Infix("*"),
+    "arith.andi": Infix("&"), "arith.ori": Infix("|"), "arith.xori": _xor,
+    "arith.shli": Infix("<<"), "arith.shrsi": Infix(">>"),
+    "arith.negf": _negate,
+    "arith.maximumf": Function("maximum"), "arith.minimumf": Function("minimum"),
+    "arith.maxnumf": Function("maxnum"), "arith.minnumf": Function("minnum"),
+    "arith.maxsi": Function("maximum"), "arith.minsi": Function("minimum"),
+    "arith.divsi": Function("truncdiv"), "arith.remsi": Function("truncmod"), "arith.floordivsi": Function("floordiv"),
+    "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv_signed,
+    "arith.cmpf": _cmpf, "arith.cmpi": _cmpi, "arith.select": Function("where"),
+    "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert, "arith.extsi": _convert,
+    "arith.trunci": _convert, "arith.index_cast": _convert,
+    "arith.uitofp": _convert_unsigned, "arith.extui": _convert_unsigned,
+    "math.absf": Function("absolute"), "math.absi": Function("absolute"), "math.powf": Function("pow"),
+    **{f"math.{name}": Function(name) for name in _MATH},
+}  # fmt: skip
+
+VOCABULARY: frozenset[str] = frozenset(
+    """f16 bf16 f32 f64 i1 i8 i16 i32 i64 u8 u16 u32 u64 inf nan W load load_masked store store_masked gather scatter iota below full
+    splat where maximum minimum maxnum minnum exp log log1p sqrt rsqrt sin cos tan asin acos atan atanh tanh erf pow floor ceil
+    roundeven trunc absolute copysign floordiv floormod truncdiv truncmod ult ule to_f32 to_f64 to_i8 to_i16 to_i32 to_i64 to_u8 to_u16
+    to_u32 to_u64 f16_to_f32 bf16_to_f32 f32_to_f16 f32_to_bf16 f64_to_f16 f64_to_bf16 as_mask as_bytes across_add across_mul across_max
+    across_min check tile_f32 tile_f64 tile_i8 tile_i16 tile_i32 tile_i64 tile_u8 tile_u16 tile_u32 tile_u64
+    range min max abs int float bool len print tuple round lo hi ctx""".split()
+)
+"""Names that no variable of a kernel text may take."""
