@@ -1,0 +1,38 @@
+"""A PTX emulator in NumPy: what our kernels mean on a GPU, on a machine without one.
+
+    PTX text → parser.py (syntax) → link.py (numbered registers, inlined calls) → blocks.py (basic blocks of steps)
+             → machine.py (all threads of a batch of blocks, masks for divergence) → the arrays, changed in place
+
+Steps come from rules.py (values; arithmetic.py has the harder ones) and access.py (memory, shuffles, barriers). It
+refuses what a GPU does not forgive: accesses outside a buffer, misaligned ones, reads of unwritten shared memory,
+races within a block, barriers that not all threads reach. Needs NumPy alone. Not modelled: order between blocks,
+memory ordering within a warp, the last bits of `.approx` instructions, tensor cores and asynchronous copies.
+"""
+
+from __future__ import annotations
+
+from pelton.runtime.emulator.errors import (
+    DidNotFinish,
+    DivergentBarrier,
+    EmulationError,
+    Misaligned,
+    OutOfBounds,
+    PtxSyntaxError,
+    Race,
+    Uninitialised,
+    UnsupportedInstruction,
+)
+from pelton.runtime.emulator.launch import emulate
+
+__all__ = [
+    "DidNotFinish",
+    "DivergentBarrier",
+    "EmulationError",
+    "Misaligned",
+    "OutOfBounds",
+    "PtxSyntaxError",
+    "Race",
+    "Uninitialised",
+    "UnsupportedInstruction",
+    "emulate",
+]

@@ -1,0 +1,204 @@
+"""Program → basic blocks of steps. A step is a closure over its operands that acts on all threads under a mask.
+
+Enters: a linked `Program`. Leaves: `Code`, which machine.py schedules: a block runs from its first instruction to a
+branch, a label or an operation at which threads meet (a barrier, a shuffle), which stands alone in its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pelton.runtime.emulator import access
+from pelton.runtime.emulator.errors import UnsupportedInstruction
+from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
+from pelton.runtime.emulator.link import Operand as Linked
+from pelton.runtime.emulator.rules import Rule, rule
+from pelton.runtime.emulator.values import TYPES, Array, Type, as_bits, as_type, immediate
+
+if TYPE_CHECKING:
+    from pelton.runtime.emulator.machine import Machine
+
+Mask: TypeAlias = Array
+Step: TypeAlias = "Callable[[Machine, Mask], None]"
+Reader: TypeAlias = "Callable[[Machine], Array]"
+Writer: TypeAlias = "Callable[[Machine, Array, Mask], None]"
+EXIT = 1 << 30
+"""The block number of a thread that has returned."""
+_MEETING = {"bar", "barrier", "shfl", "vote", "activemask", "match", "redux"}
+_IGNORED = {"membar", "fence", "griddepcontrol", "pragma"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`meeting`: the one instruction at which threads wait for each other, else None."""
+
+    steps: tuple[tuple[Instruction, Step], ...]
+    leave: Callable[[Machine, Mask], None]
+    meeting: Instruction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Blocks in the order of the text; execution starts at 0."""
+
+    program: Program
+    blocks: tuple[Block, ...]
+
+
+def decode(program: Program) -> Code:
+    """The blocks of a program."""
+    code = program.instructions
+    first = {0, len(code)} | {o.index for i in code for o in i.operands if isinstance(o, Target)}
+    for number, instruction in enumerate(code):
+        if instruction.stem in ("bra", "ret", "exit"):
+            first.add(number + 1)
+        if instruction.stem in _MEETING:
+            first |= {number, number + 1}
+    starts = sorted(n for n in first if n <= len(code))
+    numbers = {start: k for k, start in enumerate(starts)}
+    blocks = [_block(code[a:b], k, numbers) for k, (a, b) in enumerate(zip(starts, starts[1:], strict=False))]
+    end = Block((), _go(EXIT), None)
+    return Code(program, (*blocks, end))
+
+
+def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int]) -> Block:
+    meeting = code[0] if code and code[0].stem in _MEETING else None
+    steps: list[tuple[Instruction, Step]] = []
+    leave = _go(number + 1)
+    for instruction in code:
+        if instruction.stem == "bra":
+            target = instruction.operands[0]
+            assert isinstance(target, Target)
+            leave = _branch(instruction, numbers[target.index], number + 1)
+        elif instruction.stem in ("ret", "exit"):
+            leave = _branch(instruction, EXIT, number + 1)
+        elif instruction.stem not in _IGNORED:
+            steps.append((instruction, _guarded(instruction, step(instruction))))
+    return Block(tuple(steps), leave, meeting)
+
+
+def _go(target: int) -> Callable[[Machine, Mask], None]:
+    def leave(machine: Machine, mask: Mask) -> None:
+        machine.block[mask] = target
+
+    return leave
+
+
+def _branch(instruction: Instruction, taken: int, other: int) -> Callable[[Machine, Mask], None]:
+    guard, negated = instruction.guard, instruction.negated
+    if guard is None:
+        return _go(taken)
+
+    def leave(machine: Machine, mask: Mask) -> None:
+        choose = machine.registers[guard.index] != negated
+        machine.block[mask & choose] = taken
+        machine.block[mask & ~choose] = other
+
+    return leave
+
+
+def _guarded(instruction: Instruction, inner: Step) -> Step:
+    guard, negated = instruction.guard, instruction.negated
+    if guard is None:
+        return inner
+
+    def act(machine: Machine, mask: Mask) -> None:
+        inner(machine, mask & (machine.registers[guard.index] != negated))
+
+    return act
+
+
+# ---- operands
+def reader(operand: Linked | None, type: Type) -> Reader:
+    """A function that gives the operand's value: one per thread, or one for all."""
+    match operand:
+        case Register(index):
+            return lambda machine: as_type(machine.registers[index], type)
+        case Special(name):
+            return lambda machine: as_type(machine.special[name], type)
+        case Constant(text):
+            value = immediate(text, type)
+            return lambda machine: value
+        case _:
+            raise UnsupportedInstruction(f"operand {operand} as {type.name}")
+
+
+def writer(operand: Linked | None) -> Writer:
+    """A function that stores a value into a register; None and `_` drop it."""
+    if operand is None:
+        return lambda machine, value, mask: None
+    if not isinstance(operand, Register):
+        raise UnsupportedInstruction(f"result operand {operand}")
+    index, size = operand.index, operand.size
+
+    def write(machine: Machine, value: Array, mask: Mask) -> None:
+        bits, register = as_bits(value, size), machine.registers[index]
+        register[mask] = bits[mask] if bits.shape == register.shape else bits[0]
+
+    return write
+
+
+# ---- steps
+def step(instruction: Instruction) -> Step:
+    """What one instruction does."""
+    try:
+        if instruction.stem in access.STEPS:
+            return access.STEPS[instruction.stem](instruction, reader, writer)
+        if instruction.stem == "mov" and any(isinstance(o, Several) for o in instruction.operands):
+            return _pack_or_unpack(instruction)
+        return _compute(instruction, rule(instruction.stem, instruction.modifiers))
+    except UnsupportedInstruction as error:
+        raise UnsupportedInstruction(f"{instruction.where()}: {error}") from None
+
+
+def _compute(instruction: Instruction, rule: Rule) -> Step:
+    first, *rest = instruction.operands
+    results: list[Linked | None] = [*first.items] if isinstance(first, Several) else [first]
+    carry = Register(0, 1, True)
+    if rule.carry_out:
+        results.append(carry)
+    operands: list[Linked] = [*rest, carry] if rule.carry_in else rest
+    if len(operands) != len(rule.operands) or len(results) > len(rule.results):
+        raise UnsupportedInstruction(f"{len(operands)} operands, the rule takes {len(rule.operands)}")
+    reads = [reader(o, t) for o, t in zip(operands, rule.operands, strict=True)]
+    writes, compute = [writer(o) for o in results], rule.compute
+
+    def act(machine: Machine, mask: Mask) -> None:
+        value = compute(*(read(machine) for read in reads))
+        for write, one in zip(writes, value if isinstance(value, tuple) else (value,), strict=False):
+            write(machine, one, mask)
+
+    return act
+
+
+def _pack_or_unpack(instruction: Instruction) -> Step:
+    """`mov.b64 {lo, hi}, x` and `mov.b64 x, {lo, hi}`."""
+    whole = TYPES[instruction.modifiers[-1]]
+    target, source = instruction.operands
+    group = target if isinstance(target, Several) else source
+    assert isinstance(group, Several)
+    part = TYPES[f"b{8 * whole.size // len(group.items)}"]
+    if isinstance(target, Several):
+        read, writes = reader(source, whole), [writer(o) for o in group.items]
+
+        def unpack(machine: Machine, mask: Mask) -> None:
+            bits = read(machine)
+            for k, write in enumerate(writes):
+                write(machine, (bits >> whole.dtype.type(8 * part.size * k)).astype(part.dtype), mask)
+
+        return unpack
+    reads, write = [reader(o, part) for o in group.items], writer(target)
+
+    def pack(machine: Machine, mask: Mask) -> None:
+        bits = sum(
+            (r(machine).astype(whole.dtype) << whole.dtype.type(8 * part.size * k) for k, r in enumerate(reads)),
+            start=whole.dtype.type(0),
+        )
+        write(machine, bits, mask)
+
+    return pack
+
+
+assert CARRY == "%cc"

@@ -1,0 +1,243 @@
+"""Syntax → Program: registers numbered, symbols given addresses, calls inlined, labels turned into instruction
+numbers.
+
+Enters: a parsed `Module` and the name of an entry. Leaves: a `Program`, a flat list of instructions over numbered
+registers, which blocks.py cuts into basic blocks. A called function is copied to each call; its parameters are local
+memory there, which is what `.param` variables of a call are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pelton.runtime.emulator import parser
+from pelton.runtime.emulator.errors import PtxSyntaxError, UnsupportedInstruction
+from pelton.runtime.emulator.memory import CONSTANTS, Layout
+from pelton.runtime.emulator.parser import Address, Function, Label, Raw, Registers, Scope, Statement, Variable, Word
+from pelton.runtime.emulator.values import TYPES
+
+SPECIAL = frozenset(
+    [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
+    + ["%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"]
+)
+CARRY = "%cc"
+"""The condition code as a predicate register: what `add.cc` writes and `addc` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A numbered register of `size` bytes; predicates have `predicate` set."""
+
+    index: int
+    size: int
+    predicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """`%tid.x` and the like."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, or the address of a symbol."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`[base + offset]`; `space` when the symbol decides it rather than the opcode."""
+
+    base: Register | Constant
+    offset: int
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A vector operand."""
+
+    items: tuple[Register | Special | Constant | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The instruction a branch goes to."""
+
+    index: int
+
+
+Operand: TypeAlias = Register | Special | Constant | Memory | Several | Target
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction. `stem` is the opcode up to the first dot, `modifiers` the rest."""
+
+    stem: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Register | None
+    negated: bool
+    line: int
+    text: str
+
+    def where(self) -> str:
+        """`ld.global.f32 %f1, [%rd4]; (line 57)`"""
+        return f"`{self.text}` (PTX line {self.line})"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An entry ready to run."""
+
+    name: str
+    parameters: tuple[tuple[Variable, int], ...]
+    """Each with its offset in the parameter block."""
+    registers: tuple[Register, ...]
+    instructions: tuple[Instruction, ...]
+    shared: Layout
+    local: Layout
+    constants: Layout
+
+
+def load(ptx: str, entry: str) -> Program:
+    """The named entry of a PTX text."""
+    module = parser.parse(ptx)
+    if entry not in module.functions:
+        raise PtxSyntaxError(f"no function {entry!r} in the PTX text; it has: {', '.join(module.functions) or 'none'}")
+    return _Linker(module).program(module.functions[entry])
+
+
+class _Linker:
+    def __init__(self, module: parser.Module) -> None:
+        self.module = module
+        self.registers: list[Register] = []
+        self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(CONSTANTS), Layout()
+        self.code: list[tuple[Raw, tuple[Operand | str, ...], Register | None]] = []
+        """Where an operand is text it is a label's full name: known only when everything is read."""
+        self.labels: dict[str, int] = {}
+        self.scopes: list[dict[str, Register | Memory]] = [{}]
+        self.copies = 0
+        self.depth = 0
+
+    def program(self, entry: Function) -> Program:
+        self.register(CARRY, "pred")
+        dynamic = [v for v in self.module.variables if v.space == "shared" and not v.size]
+        for variable in (v for v in self.module.variables if v not in dynamic):
+            self.variable(variable)
+        for variable in entry.parameters:
+            at = self.parameters.add(variable.name, variable.align, variable.size)
+            self.scopes[-1][variable.name] = Memory(Constant(str(at)), 0, "param")
+        self.scope(entry.body, "")
+        self.shared.align(16)
+        for variable in dynamic:
+            self.scopes[0][variable.name] = Memory(Constant(str(self.shared.size)), 0, "shared")
+        offsets = tuple((v, self.parameters.offsets[v.name]) for v in entry.parameters)
+        code = tuple(self.instruction(*parts) for parts in self.code)
+        layouts = (self.shared, self.local, self.constants)
+        return Program(entry.name, offsets, tuple(self.registers), code, *layouts)
+
+    # ---- names
+    def register(self, name: str, type: str) -> None:
+        found = Register(len(self.registers), TYPES[type].size, type == "pred")
+        self.registers.append(found)
+        self.scopes[-1][name] = found
+
+    def variable(self, variable: Variable) -> None:
+        space = {"const": "global", "param": "local"}.get(variable.space, variable.space)
+        layout = {"global": self.constants, "shared": self.shared, "local": self.local}[space]
+        at = layout.add(f"{variable.name}.{len(layout.offsets)}", variable.align, variable.size, variable.data)
+        self.scopes[-1][variable.name] = Memory(Constant(str(at)), 0, space)
+
+    def find(self, name: str) -> Register | Memory | None:
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    # ---- statements
+    def scope(self, body: tuple[Statement, ...], copy: str) -> None:
+        self.scopes.append({})
+        for statement in body:
+            match statement:
+                case Scope(inner):
+                    self.scope(inner, copy)
+                case Registers(names, type):
+                    for name in names:
+                        self.register(name, type)
+                case Variable():
+                    self.variable(statement)
+                case Label(name):
+                    self.labels[copy + name] = len(self.code)
+                case Raw() if statement.opcode.startswith("call"):
+                    self.call(statement)
+                case Raw() if statement.opcode == "ret" and copy:
+                    self.emit(Raw("bra", (), statement.guard, statement.negated, statement.line, "ret;"), (copy,))
+                case Raw() if statement.opcode.split(".")[0] == "bra":
+                    self.emit(statement, tuple(copy + o.text for o in statement.operands if isinstance(o, Word)))
+                case Raw():
+                    self.emit(statement, tuple(self.operand(o) for o in statement.operands))
+        self.scopes.pop()
+
+    def emit(self, raw: Raw, operands: tuple[Operand | str, ...]) -> None:
+        guard = self.find(raw.guard) if raw.guard else None
+        self.code.append((raw, operands, guard if isinstance(guard, Register) else None))
+
+    def call(self, raw: Raw) -> None:
+        """Copies the called function here: its parameter names stand for the caller's variables."""
+        groups = [o for o in raw.operands if isinstance(o, parser.Group)]
+        name = next((o.text for o in raw.operands if isinstance(o, Word)), "")
+        callee = self.module.functions.get(name)
+        if callee is None or self.depth > 8 or raw.guard:
+            raise UnsupportedInstruction(
+                f"`{raw.text}` (PTX line {raw.line}): only a direct call of a function in the text is emulated"
+            )
+        formal = (*callee.returns, *callee.parameters)
+        actual = [self.find(item.text) for group in groups for item in group.items]
+        self.copies, self.depth = self.copies + 1, self.depth + 1
+        copy = f"{name}#{self.copies}#"
+        bound = {f.name: a for f, a in zip(formal, actual, strict=True) if a is not None}
+        outer, self.scopes = self.scopes, [self.scopes[0], bound]
+        self.scope(callee.body, copy)
+        self.scopes = outer
+        self.labels[copy] = len(self.code)
+        self.depth -= 1
+
+    # ---- operands
+    def operand(self, operand: parser.Operand) -> Operand:
+        match operand:
+            case Address(base, offset):
+                found = self.find(base)
+                if isinstance(found, Memory):
+                    return Memory(found.base, offset, found.space)
+                return Memory(found or Constant(base), offset)
+            case parser.Group(items):
+                return Several(tuple(None if i.text == "_" else self.scalar(i) for i in items))
+            case Word():
+                return self.scalar(operand)
+
+    def scalar(self, word: Word) -> Register | Special | Constant:
+        match self.find(word.text):
+            case Register() as register:
+                return register
+            case Memory(Constant() as address):
+                return address
+            case _ if word.text in SPECIAL:
+                return Special(word.text)
+            case _ if word.text.lstrip("-")[:1].isdigit():
+                return Constant(word.text)
+            case _:
+                return Constant("@" + word.text)
+
+    def instruction(self, raw: Raw, operands: tuple[Operand | str, ...], guard: Register | None) -> Instruction:
+        stem, *modifiers = raw.opcode.split(".")
+        resolved: list[Operand] = []
+        for operand in operands:
+            if isinstance(operand, str) and operand not in self.labels:
+                raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): no label {operand}")
+            resolved.append(Target(self.labels[operand]) if isinstance(operand, str) else operand)
+            if isinstance(operand, Constant) and operand.text.startswith("@"):
+                raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): unknown name {operand.text[1:]}")
+        return Instruction(stem, tuple(modifiers), tuple(resolved), guard, raw.negated, raw.line, raw.text)

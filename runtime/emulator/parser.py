@@ -1,0 +1,311 @@
+"""PTX text → syntax: variables, functions, statements. Nothing is resolved yet; that is link.py's work.
+
+Enters: the text of one PTX module, as Numba emits it. Leaves: a `Module` whose functions hold statements in order,
+each with the line it stands on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pelton.runtime.emulator.errors import PtxSyntaxError
+from pelton.runtime.emulator.values import TYPES, immediate
+
+_TOKEN = re.compile(
+    r'(?P<space>\s+)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>"[^"]*")'
+    r"|(?P<word>[%$.\w](?:[\w$.%]|::)*)|(?P<mark>[-+@!,;{}\[\]<>()=|:])",
+    re.DOTALL,
+)
+_LINKAGE = {".visible", ".extern", ".weak", ".common"}
+_SPACES = {".global", ".const", ".shared", ".local", ".param"}
+_DROPPED = {".loc", ".file", ".pragma", ".section"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A register, special register, symbol, label or literal; link.py decides which."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base+offset]`"""
+
+    base: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`{a, b}`, `(a, b)` or `a|b`: several operands in the place of one."""
+
+    items: tuple[Word, ...]
+
+
+Operand: TypeAlias = Word | Address | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Named memory of `size` bytes; `data` when it has an initial value."""
+
+    name: str
+    space: str
+    align: int
+    size: int
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """`.reg .b32 %r<4>;` as names and a type."""
+
+    names: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`$L__BB0_2:`"""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One instruction, operands still as text."""
+
+    opcode: str
+    operands: tuple[Operand, ...]
+    guard: str | None
+    negated: bool
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`{ … }`: names declared inside end with it."""
+
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = Variable | Registers | Label | Raw | Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A `.entry` or a `.func`."""
+
+    name: str
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(slots=True)
+class Module:
+    """Module-level variables and the functions by name."""
+
+    variables: list[Variable] = field(default_factory=list[Variable])
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+
+
+def parse(text: str) -> Module:
+    """The syntax of a PTX module; PtxSyntaxError says where it ends to be understood."""
+    return _Parser(text).module()
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    at, line = 0, 1
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise PtxSyntaxError(f"line {line}: unexpected {text[at]!r}")
+        if match.lastgroup not in ("space", "comment"):
+            yield match.group(), line
+        line += match.group().count("\n")
+        at = match.end()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str = "") -> str:
+        token = self.peek()
+        if not token or (expected and token != expected):
+            line = self.tokens[min(self.at, len(self.tokens) - 1)][1]
+            raise PtxSyntaxError(f"line {line}: expected {expected or 'more text'}, got {token or 'the end'}")
+        self.at += 1
+        return token
+
+    def accept(self, token: str) -> bool:
+        if self.peek() != token:
+            return False
+        self.at += 1
+        return True
+
+    # ---- top level
+    def module(self) -> Module:
+        module = Module()
+        while word := self.peek():
+            if word in (".version", ".target", ".address_size"):
+                self.skip_line()
+            elif word in _LINKAGE:
+                self.take()
+            elif word in (".entry", ".func"):
+                self.function(module)
+            elif word in _DROPPED:
+                self.skip_line()
+            else:
+                module.variables += self.variables()
+        return module
+
+    def skip_line(self) -> None:
+        line = self.tokens[self.at][1]
+        while self.at < len(self.tokens) and self.tokens[self.at][1] == line:
+            self.at += 1
+
+    def function(self, module: Module) -> None:
+        self.take()
+        returns = self.parameters() if self.peek() == "(" else ()
+        name = self.take()
+        parameters = self.parameters() if self.peek() == "(" else ()
+        while self.peek() not in ("{", ";"):
+            self.take()
+        if not self.accept(";"):
+            module.functions[name] = Function(name, returns, parameters, self.scope().body)
+
+    def parameters(self) -> tuple[Variable, ...]:
+        found: list[Variable] = []
+        self.take("(")
+        while not self.accept(")"):
+            found.append(self.variable())
+            self.accept(",")
+        return tuple(found)
+
+    # ---- declarations
+    def variables(self) -> list[Variable]:
+        found = [self.variable()]
+        self.take(";")
+        return found
+
+    def variable(self) -> Variable:
+        """`.global .align 4 .b8 table[24] = {…}` without its semicolon; only one name to a declaration, as NVVM
+        writes it."""
+        space, align, type = self.take().lstrip("."), 0, ""
+        while self.peek().startswith("."):
+            word = self.take()
+            if word == ".align":
+                align = int(self.take())
+            elif word[1:] in TYPES:
+                type = word[1:]
+        if space not in {s[1:] for s in _SPACES} or not type:
+            line = self.tokens[self.at - 1][1]
+            raise PtxSyntaxError(f"line {line}: not a variable: .{space} .{type}")
+        name, element, count = self.take(), TYPES[type], 1
+        while self.accept("["):
+            count *= 0 if self.peek() == "]" else int(self.take(), 0)
+            self.take("]")
+        data = self.initial(type).ljust(count * element.size, b"\0") if self.accept("=") else None
+        return Variable(name, space, align or element.size, count * element.size, data)
+
+    def initial(self, type: str) -> bytes:
+        if not self.accept("{"):
+            return immediate(self.number(), TYPES[type]).tobytes()
+        data = b""
+        while not self.accept("}"):
+            data += immediate(self.number(), TYPES[type]).tobytes()
+            self.accept(",")
+        return data
+
+    def number(self) -> str:
+        return "-" + self.take() if self.accept("-") else self.take()
+
+    def registers(self) -> Registers:
+        self.take(".reg")
+        type, names = self.take().lstrip("."), list[str]()
+        while not self.accept(";"):
+            name = self.take()
+            if self.accept("<"):
+                names += [f"{name}{k}" for k in range(int(self.take()))]
+                self.take(">")
+            else:
+                names.append(name)
+            self.accept(",")
+        return Registers(tuple(names), type)
+
+    # ---- statements
+    def scope(self) -> Scope:
+        self.take("{")
+        body: list[Statement] = []
+        while not self.accept("}"):
+            word = self.peek()
+            if word == "{":
+                body.append(self.scope())
+            elif word == ".reg":
+                body.append(self.registers())
+            elif word in _SPACES:
+                body += self.variables()
+            elif word in _DROPPED:
+                self.skip_line()
+            elif self.at + 1 < len(self.tokens) and self.tokens[self.at + 1][0] == ":":
+                body.append(Label(self.take()))
+                self.take(":")
+            elif not self.accept(";"):
+                body.append(self.instruction())
+        return Scope(tuple(body))
+
+    def instruction(self) -> Raw:
+        line, start = self.tokens[self.at][1], self.at
+        guard, negated = None, False
+        if self.accept("@"):
+            negated = self.accept("!")
+            guard = self.take()
+        opcode, operands = self.take(), list[Operand]()
+        while not self.accept(";"):
+            operands.append(self.operand())
+            self.accept(",")
+        text = _spaced([t for t, _ in self.tokens[start : self.at]])
+        return Raw(opcode.replace("::", "_"), tuple(operands), guard, negated, line, text)
+
+    def operand(self) -> Operand:
+        if self.accept("["):
+            base, offset = self.take(), 0
+            while (sign := self.peek()) in ("+", "-"):
+                self.take()
+                value = int(self.number(), 0)
+                offset += value if sign == "+" else -value
+            self.take("]")
+            return Address(base, offset)
+        if self.peek() in ("{", "("):
+            close, items = {"{": "}", "(": ")"}[self.take()], list[Word]()
+            while not self.accept(close):
+                items.append(self.word())
+                self.accept(",")
+            return Group(tuple(items))
+        first = self.word()
+        return Group((first, self.word())) if self.accept("|") else first
+
+    def word(self) -> Word:
+        if self.accept("!"):
+            return Word("!" + self.take())
+        return Word(self.number())
+
+
+def _spaced(tokens: list[str]) -> str:
+    """An instruction as a person would write it."""
+    text = ""
+    for token in tokens:
+        tight = not text or text[-1] in "[({@!+-|" or token in ",;])}+|"
+        text += token if tight else f" {token}"
+    return text

@@ -1,0 +1,92 @@
+"""Sizes, strides and indices of tensors, as plain arithmetic. Enters: what users wrote. Leaves: checked tuples of ints."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from types import EllipsisType
+
+from pelton.dtype import DType
+
+MOST_BYTES = 2**62
+Index = int | slice | EllipsisType | None
+
+
+def checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes as ints. Raises TypeError on anything else, ValueError on a negative one."""
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise TypeError(f"a shape is a sequence of ints, got {shape!r}") from None
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"sizes must not be negative, got {sizes}")
+    return sizes
+
+
+def bytes_of(shape: tuple[int, ...], dtype: DType) -> int:
+    """Bytes of a contiguous tensor. Raises MemoryError where no machine could hold it."""
+    size = math.prod(shape) * dtype.size_in_bytes
+    if size > MOST_BYTES:
+        raise MemoryError(f"a tensor of shape {shape} and type {dtype.name} has {size:,} bytes")
+    return size
+
+
+def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of C order."""
+    return tuple(accumulate(reversed(shape[1:]), operator.mul, initial=1))[::-1] if shape else ()
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """Offsets, in elements, of the lowest element and of the one after the highest; equal when there are none."""
+    if 0 in shape:
+        return 0, 0
+    spans = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    return sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + 1
+
+
+def places(
+    index: Index | tuple[Index, ...], shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Iterator[tuple[int | slice | None, int, int]]:
+    """Pair each part of an index with (size, stride) of its axis, `...` spelled out, ints made positive."""
+    parts = index if isinstance(index, tuple) else (index,)
+    used = sum(part is not None and part is not ... for part in parts)
+    dots = sum(part is ... for part in parts)
+    if used > len(shape) or dots > 1:
+        raise IndexError(f"{index!r} does not fit the shape {shape}")
+    rest = [slice(None)] * (len(shape) - used)
+    if not dots:
+        parts = (*parts, ...)
+    spelled = [p for part in parts for p in (rest if part is ... else (part,))]
+    axes = iter(zip(shape, strides, strict=True))
+    for part in spelled:
+        if part is None:
+            yield None, 1, 0
+            continue
+        size, stride = next(axes)
+        yield _on_axis(part, size), size, stride
+
+
+def _on_axis(part: object, size: int) -> int | slice:
+    if isinstance(part, slice):
+        return part
+    try:
+        if isinstance(part, bool):
+            raise TypeError
+        at = operator.index(part)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        raise TypeError(f"a buffer is indexed by ints, slices, ... and None, not by {type(part).__name__}") from None
+    if not -size <= at < size:
+        raise IndexError(f"index {at} is out of bounds for an axis of size {size}")
+    return at % size
+
+
+def overlaps(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether two half-open ranges share anything."""
+    return max(first[0], second[0]) < min(first[1], second[1])
+
+
+def describe(shape: Sequence[int | str], dtype: DType) -> str:
+    """A tensor's type in errors: `[(2, 3), f32]`."""
+    return f"[({', '.join(map(str, shape))}), {dtype.mlir}]"

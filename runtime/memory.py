@@ -1,0 +1,95 @@
+"""Host memory. Enters: a number of bytes, or somebody else's memory. Leaves: a `Memory`, which buffers and arenas hold.
+
+Blocks are 64-byte aligned and go back to a pool when the last buffer, array or capsule over them is gone: the first write
+to fresh pages costs more than most kernels.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from threading import RLock
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALIGNMENT = 64
+POOL_BYTES = 256 << 20
+
+
+class Memory:
+    """A range of bytes and what keeps it alive."""
+
+    __slots__ = ("address", "owner", "size", "writable")
+
+    def __init__(self, address: int, size: int, writable: bool, owner: object) -> None:
+        self.address = address
+        self.size = size
+        self.writable = writable
+        self.owner = owner
+
+
+class _Pooled(Memory):
+    """Memory that goes back to the pool."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        pool.give_back(self)
+
+
+class Pool:
+    """Free blocks by size. At most `limit` bytes wait here; beyond, all of them are let go."""
+
+    def __init__(self, limit: int = POOL_BYTES) -> None:
+        # Reentrant: a collection inside these methods may drop the last reference to a block.
+        self._lock = RLock()
+        self._free: dict[int, list[tuple[int, object]]] = {}
+        self._limit = limit
+        self.waiting = 0
+
+    def take(self, size: int) -> Memory:
+        """At least `size` bytes, not initialised. Raises MemoryError."""
+        size = rounded(size)
+        with self._lock:
+            blocks = self._free.get(size)
+            if blocks:
+                address, owner = blocks.pop()
+                self.waiting -= size
+                return _Pooled(address, size, True, owner)
+        try:
+            raw = np.empty(size + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise MemoryError(f"cannot allocate {size:,} bytes: {error}") from None
+        return _Pooled(-(-address_of(raw) // ALIGNMENT) * ALIGNMENT, size, True, raw)
+
+    def give_back(self, memory: Memory) -> None:
+        """Keep the block for later."""
+        with self._lock:
+            if self.waiting + memory.size > self._limit:
+                self.clear()
+            if memory.size <= self._limit:
+                self._free.setdefault(memory.size, []).append((memory.address, memory.owner))
+                self.waiting += memory.size
+
+    def clear(self) -> None:
+        """Let all waiting blocks go."""
+        with self._lock:
+            self._free.clear()
+            self.waiting = 0
+
+
+def rounded(size: int) -> int:
+    """The size of the block for a request: at most an eighth more, so that similar sizes share blocks."""
+    step = max(ALIGNMENT, 1 << max(size.bit_length() - 4, 0))
+    return max(-(-size // step) * step, ALIGNMENT)
+
+
+def address_of(array: NDArray[np.generic]) -> int:
+    """Where a NumPy array's first element lies."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError, BufferError):  # read-only, empty, or of a dtype the buffer protocol cannot spell
+        return array.__array_interface__["data"][0]
+
+
+pool = Pool()
