@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pelton.runtime.emulator.errors import UnsupportedInstruction
-from pelton.runtime.emulator.link import Constant, Instruction, Memory, Register, Several
+from pelton.runtime.emulator.link import Constant, Instruction, Memory, Several
 from pelton.runtime.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW
-from pelton.runtime.emulator.values import TYPES, UNSIGNED, Array, Type, as_bits
+from pelton.runtime.emulator.values import TYPES, Array, Type
 
 if TYPE_CHECKING:
     from pelton.runtime.emulator.machine import Machine
@@ -107,8 +107,8 @@ def _decrement(old: Any, limit: Any) -> Any:
 
 _ATOMIC: dict[str, Callable[..., Any]] = {
     "add": lambda old, x: old + x,
-    "min": lambda old, x: np.fmin(old, x),
-    "max": lambda old, x: np.fmax(old, x),
+    "min": np.fmin,
+    "max": np.fmax,
     "and": lambda old, x: old & x,
     "or": lambda old, x: old | x,
     "xor": lambda old, x: old ^ x,
@@ -220,4 +220,3 @@ STEPS: dict[str, Callable[[Instruction, MakeReader, MakeWriter], Step]] = {
     "barrier": _barrier,
     "nanosleep": _sleep,
 }
-__all__ = ["STEPS", "UNSIGNED", "Register", "as_bits"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from pelton.runtime.emulator import access
@@ -58,7 +59,7 @@ def decode(program: Program) -> Code:
             first |= {number, number + 1}
     starts = sorted(n for n in first if n <= len(code))
     numbers = {start: k for k, start in enumerate(starts)}
-    blocks = [_block(code[a:b], k, numbers) for k, (a, b) in enumerate(zip(starts, starts[1:], strict=False))]
+    blocks = [_block(code[a:b], k, numbers) for k, (a, b) in enumerate(pairwise(starts))]
     end = Block((), _go(EXIT), None)
     return Code(program, (*blocks, end))
 
@@ -156,7 +157,7 @@ def step(instruction: Instruction) -> Step:
 def _compute(instruction: Instruction, rule: Rule) -> Step:
     first, *rest = instruction.operands
     results: list[Linked | None] = [*first.items] if isinstance(first, Several) else [first]
-    carry = Register(0, 1, True)
+    carry = Register(CARRY, 1, True)
     if rule.carry_out:
         results.append(carry)
     operands: list[Linked] = [*rest, carry] if rule.carry_in else rest
@@ -199,6 +200,3 @@ def _pack_or_unpack(instruction: Instruction) -> Step:
         write(machine, bits, mask)
 
     return pack
-
-
-assert CARRY == "%cc"

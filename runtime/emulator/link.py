@@ -11,18 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pelton.runtime.emulator import parser
+from pelton.runtime.emulator import parser, syntax
 from pelton.runtime.emulator.errors import PtxSyntaxError, UnsupportedInstruction
 from pelton.runtime.emulator.memory import CONSTANTS, Layout
-from pelton.runtime.emulator.parser import Address, Function, Label, Raw, Registers, Scope, Statement, Variable, Word
+from pelton.runtime.emulator.syntax import Address, Function, Label, Raw, Registers, Scope, Statement, Variable, Word
 from pelton.runtime.emulator.values import TYPES
 
 SPECIAL = frozenset(
     [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
     + ["%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"]
 )
-CARRY = "%cc"
-"""The condition code as a predicate register: what `add.cc` writes and `addc` reads."""
+CARRY = 0
+"""The number of the condition code, a predicate register: what `add.cc` writes and `addc` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def load(ptx: str, entry: str) -> Program:
 
 
 class _Linker:
-    def __init__(self, module: parser.Module) -> None:
+    def __init__(self, module: syntax.Module) -> None:
         self.module = module
         self.registers: list[Register] = []
         self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(CONSTANTS), Layout()
@@ -126,7 +126,7 @@ class _Linker:
         self.depth = 0
 
     def program(self, entry: Function) -> Program:
-        self.register(CARRY, "pred")
+        self.register("%cc", "pred")
         dynamic = [v for v in self.module.variables if v.space == "shared" and not v.size]
         for variable in (v for v in self.module.variables if v not in dynamic):
             self.variable(variable)
@@ -187,7 +187,7 @@ class _Linker:
 
     def call(self, raw: Raw) -> None:
         """Copies the called function here: its parameter names stand for the caller's variables."""
-        groups = [o for o in raw.operands if isinstance(o, parser.Group)]
+        groups = [o for o in raw.operands if isinstance(o, syntax.Group)]
         name = next((o.text for o in raw.operands if isinstance(o, Word)), "")
         callee = self.module.functions.get(name)
         if callee is None or self.depth > 8 or raw.guard:
@@ -206,14 +206,14 @@ class _Linker:
         self.depth -= 1
 
     # ---- operands
-    def operand(self, operand: parser.Operand) -> Operand:
+    def operand(self, operand: syntax.Operand) -> Operand:
         match operand:
             case Address(base, offset):
                 found = self.find(base)
                 if isinstance(found, Memory):
                     return Memory(found.base, offset, found.space)
                 return Memory(found or Constant(base), offset)
-            case parser.Group(items):
+            case syntax.Group(items):
                 return Several(tuple(None if i.text == "_" else self.scalar(i) for i in items))
             case Word():
                 return self.scalar(operand)

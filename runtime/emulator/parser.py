@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pelton.runtime.emulator.errors import PtxSyntaxError
+from pelton.runtime.emulator.syntax import (
+    Address,
+    Function,
+    Group,
+    Label,
+    Module,
+    Operand,
+    Raw,
+    Registers,
+    Scope,
+    Statement,
+    Variable,
+    Word,
+)
 from pelton.runtime.emulator.values import TYPES, immediate
 
 _TOKEN = re.compile(
@@ -22,97 +34,6 @@ _TOKEN = re.compile(
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _SPACES = {".global", ".const", ".shared", ".local", ".param"}
 _DROPPED = {".loc", ".file", ".pragma", ".section"}
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A register, special register, symbol, label or literal; link.py decides which."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """`[base+offset]`"""
-
-    base: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """`{a, b}`, `(a, b)` or `a|b`: several operands in the place of one."""
-
-    items: tuple[Word, ...]
-
-
-Operand: TypeAlias = Word | Address | Group
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """Named memory of `size` bytes; `data` when it has an initial value."""
-
-    name: str
-    space: str
-    align: int
-    size: int
-    data: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Registers:
-    """`.reg .b32 %r<4>;` as names and a type."""
-
-    names: tuple[str, ...]
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """`$L__BB0_2:`"""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Raw:
-    """One instruction, operands still as text."""
-
-    opcode: str
-    operands: tuple[Operand, ...]
-    guard: str | None
-    negated: bool
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """`{ … }`: names declared inside end with it."""
-
-    body: tuple[Statement, ...]
-
-
-Statement: TypeAlias = Variable | Registers | Label | Raw | Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A `.entry` or a `.func`."""
-
-    name: str
-    returns: tuple[Variable, ...]
-    parameters: tuple[Variable, ...]
-    body: tuple[Statement, ...]
-
-
-@dataclass(slots=True)
-class Module:
-    """Module-level variables and the functions by name."""
-
-    variables: list[Variable] = field(default_factory=list[Variable])
-    functions: dict[str, Function] = field(default_factory=dict[str, Function])
 
 
 def parse(text: str) -> Module:
