@@ -9,6 +9,9 @@
        │  └─ InternalError                 a bug in pelton, not in the input
        ├─ ArtifactError      RuntimeError  a compiled file that is damaged or does not fit this machine
        ├─ WeightError        ValueError    a weight that is missing or has the wrong shape or dtype
+       ├─ GraphError         ValueError    a graph built with shapes, dtypes or values that do not fit
+       │  └─ GraphIndexError IndexError    an axis or an index out of range (a ValueError too)
+       ├─ GraphTypeError     TypeError     a graph built with an object of the wrong kind
        ├─ ArgumentError      ValueError    a value given to execute that the model cannot take
        ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
        └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
@@ -118,6 +121,18 @@ class ArtifactError(PeltonError, RuntimeError):
 
 class WeightError(PeltonError, ValueError):
     """A weight is missing, or has the wrong shape or dtype."""
+
+
+class GraphError(PeltonError, ValueError):
+    """Shapes, dtypes or values given while a graph is built do not fit; `op` is the operation the user called."""
+
+
+class GraphIndexError(GraphError, IndexError):
+    """An axis or an index is out of range."""
+
+
+class GraphTypeError(PeltonError, TypeError):
+    """An object given while a graph is built is of a kind that does not serve there."""
 
 
 class ArgumentError(PeltonError, ValueError):
