@@ -1,0 +1,25 @@
+"""What all tests share: tests marked `gpu` are skipped where no NVIDIA GPU can be used, and each test says so."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+
+def gpu_count() -> int:
+    """GPUs the NVIDIA driver offers; 0 without a driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    ready = driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+    return count.value if ready else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and gpu_count() == 0:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU here"))

@@ -1,0 +1,163 @@
+"""The rules of the house that a machine can hold: sizes, names, the package list, imports, one test per op and pass."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+from xdsl.universe import XDSL_UNIVERSE
+
+from pelton.dialects import all_dialects
+from pelton.tools import universe
+
+ROOT = Path(__file__).resolve().parents[1]
+OUTSIDE_THE_PACKAGE = ("tests", "examples", "benchmarks", "docs", "build", "dist")
+FILE_LINES, FUNCTION_LINES = 500, 40
+NOT_AT_MODULE_LEVEL = ("numpy", "numba", "llvmlite")
+PROMISES = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError|#\s*type:\s*ignore|# noqa(?!: [A-Z]+[0-9]+  \()")
+
+
+def sources(*, package_only: bool = False) -> list[Path]:
+    """Every Python file of the repository, hidden and built folders left out."""
+    skipped = OUTSIDE_THE_PACKAGE if package_only else ("build", "dist")
+    paths = [path.relative_to(ROOT) for path in ROOT.rglob("*.py") if ".typing" not in path.parts]
+    return sorted(p for p in paths if p.parts[0] not in skipped and not any(part.startswith(".") for part in p.parts))
+
+
+def each(paths: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", paths, ids=str)
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text())
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from `def` to the end, the docstring not counted."""
+    lines = (function.end_lineno or 0) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function, clean=False) is not None:
+        lines -= (first.end_lineno or 0) - first.lineno + 1
+    return lines
+
+
+@each(sources())
+def test_file_fits_a_reader(path: Path) -> None:
+    lines = len((ROOT / path).read_text().splitlines())
+    assert lines <= FILE_LINES, f"{path} has {lines} lines; split it by topic"
+
+
+@each(sources())
+def test_functions_fit_a_screen(path: Path) -> None:
+    long = [
+        f"{path}:{f.lineno} {f.name}: {code_lines(f)} lines" for f in functions(path) if code_lines(f) > FUNCTION_LINES
+    ]
+    assert not long, f"functions over {FUNCTION_LINES} lines: {long}"
+
+
+@each(sources())
+def test_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(tree(path)), f"{path} has no module docstring"
+
+
+@each([path for path in sources() if path.parts != ("tests", "test_repository.py")])
+def test_no_promises(path: Path) -> None:
+    text = (ROOT / path).read_text().splitlines()
+    assert not [f"{path}:{i}: {line.strip()}" for i, line in enumerate(text, 1) if PROMISES.search(line)]
+
+
+@each([path for path in sources(package_only=True) if path != Path("support/knobs.py")])
+def test_environment_is_read_in_one_place(path: Path) -> None:
+    found = [
+        node.lineno
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "putenv"))
+        or (isinstance(node, ast.alias) and node.name in ("environ", "getenv"))
+    ]
+    assert not found, f"{path}:{found} reads the environment; add a knob to support/knobs.py"
+
+
+def imported_at_module_level(path: Path) -> Iterator[str]:
+    """First names of the modules that importing this file imports, TYPE_CHECKING blocks left out."""
+    for node in tree(path).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+@each([path for path in sources(package_only=True) if path.parts[0] in ("dialects", "passes", "tools")])
+def test_heavy_modules_are_imported_where_they_are_used(path: Path) -> None:
+    heavy = set(imported_at_module_level(path)) & set(NOT_AT_MODULE_LEVEL)
+    assert not heavy, f"{path} imports {heavy} at module level: pelton-opt would start slowly"
+
+
+def project() -> dict[str, object]:
+    table: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    return table
+
+
+def test_package_list_is_the_tree() -> None:
+    folders = {path.parent for path in sources(package_only=True)}
+    in_tree = sorted(".".join(("pelton", *folder.parts)) for folder in folders)
+    assert project()["packages"] == in_tree
+    assert all((ROOT / folder / "__init__.py").exists() for folder in folders), "a folder has no __init__.py"
+
+
+def test_type_checkers_find_the_package() -> None:
+    assert (ROOT / ".typing" / "pelton").resolve() == ROOT
+
+
+def pass_files() -> list[Path]:
+    return [path for path in sources() if path.parts[0] == "passes" and not path.name.startswith("_")]
+
+
+@each(pass_files())
+def test_pass_has_one_name(path: Path) -> None:
+    """passes/fuse_elementwise.py holds FuseElementwise, named fuse-elementwise, tested by fuse_elementwise.mlir."""
+    name = path.stem.replace("_", "-")
+    kind: type[ModulePass] = getattr(importlib.import_module(f"pelton.passes.{path.stem}"), universe.class_name(name))
+    assert issubclass(kind, ModulePass) and kind.name == name
+    assert (ROOT / "tests" / "lit" / "passes" / f"{path.stem}.mlir").exists(), f"no lit test for {name}"
+
+
+def dialect_names() -> list[str]:
+    return sorted(all_dialects())
+
+
+def lit_text(folder: str) -> str:
+    return "\n".join(path.read_text() for path in sorted((ROOT / "tests" / "lit" / folder).rglob("*.mlir")))
+
+
+@pytest.mark.parametrize("name", dialect_names())
+def test_every_op_and_attribute_has_a_lit_test(name: str) -> None:
+    dialect: Dialect = all_dialects()[name]()
+    text = lit_text("dialects")
+    ops = [op.name for op in dialect.operations if not re.search(rf"\b{re.escape(op.name)}\b", text)]
+    attributes = [attr.name for attr in dialect.attributes if not re.search(rf"[!#]{re.escape(attr.name)}\b", text)]
+    assert not ops + attributes, f"no file under tests/lit/dialects shows {ops + attributes}"
+
+
+@pytest.mark.parametrize("name", sorted(universe.pipelines()))
+def test_every_pipeline_has_a_lit_test(name: str) -> None:
+    runs = [line for line in lit_text(".").splitlines() if "RUN:" in line]
+    assert any(re.search(rf"(-p|--passes)[ =]['\"]?([^ ]*,)?{re.escape(name)}\b", line) for line in runs)
+
+
+@pytest.mark.parametrize("kind", ["all_dialects", "all_passes", "all_targets"])
+def test_names_do_not_clash_with_upstream(kind: str) -> None:
+    """A clash makes upstream's xdsl-opt refuse to start."""
+    assert not set(getattr(XDSL_UNIVERSE, kind)) & set(getattr(universe.UNIVERSE, kind))
