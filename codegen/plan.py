@@ -1,0 +1,107 @@
+"""`plan.func` → `Program`: the plan as a table of numbers.
+
+Enters: a plan whose memory is laid out, and the kernel functions it launches. Leaves: what the runtime's walker executes. Sizes become
+entries computed once per tuple of input sizes; addresses are computed where they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from pelton.codegen.source import Source
+from pelton.dialects import dims, kernel, plan
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel.grid import grid_items
+from pelton.dtype import DType
+from pelton.program import Op, Program
+from pelton.program_builder import ProgramBuilder
+
+CALLS = {"floordiv": Op.FLOORDIV, "min": Op.MIN, "max": Op.MAX}
+
+
+@dataclass(eq=False)
+class Encoder:
+    """One plan becoming a program."""
+
+    function: plan.FuncOp
+    functions: Mapping[str, kernel.FuncOp]
+    sources: Mapping[str, Source]
+    builder: ProgramBuilder = field(default_factory=ProgramBuilder)
+    slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    symbols: dict[str, int] = field(default_factory=dict[str, int])
+
+    def run(self, arguments: Sequence[str]) -> Program:
+        """The program whose arguments are those names in that order; names the plan does not use are allowed."""
+        names = [n.data for n in self.function.names]
+        for position, name in enumerate(arguments):
+            slot = self.builder.argument()
+            if name in names:
+                self.bind(self.function.body.block.args[names.index(name)], slot, position)
+        if missing := [n for n in names if n not in arguments]:
+            raise ValueError(f"@{self.function.sym_name.data} takes {', '.join(missing)}, which nobody gives")
+        self.outputs()
+        for op in self.function.body.block.ops:
+            self.step(op)
+        return self.builder.finish()
+
+    def bind(self, argument: SSAValue, slot: int, position: int) -> None:
+        self.slots[argument] = slot
+        for axis, dim in enumerate(plan.buf_type(argument).shape):
+            if isinstance(dim, str) and dim not in self.symbols:
+                self.symbols[dim] = self.builder.dim(position, axis)
+
+    def outputs(self) -> None:
+        """The caller's buffers, in order of their numbers."""
+        ops = [op for op in self.function.body.block.ops if isinstance(op, plan.OutputOp)]
+        for op in sorted(ops, key=lambda o: o.number.data):
+            t = plan.buf_type(op.buf)
+            self.slots[op.buf] = self.builder.output(DType(str(t.elem)), [self.size(d) for d in t.shape])
+
+    def step(self, op: object) -> None:
+        match op:
+            case plan.ArenaOp():
+                self.slots[op.buf] = self.builder.arena(self.size(plan.buf_type(op.buf).shape[0]))
+            case plan.ViewOp():
+                self.slots[op.buf] = self.builder.add(self.slots[op.source], self.size(op.offset_dim))
+            case plan.LaunchOp():
+                self.launch(op)
+            case plan.CopyOp():
+                size = self.size(plan.buf_type(op.source).bytes)
+                self.builder.copy(self.slots[op.target], self.slots[op.source], size)
+            case plan.RequireOp():
+                lhs, rhs = op.dims.data
+                self.builder.require_equal(self.size(lhs), self.size(rhs), op.message.data)
+            case plan.OutputOp():
+                pass
+            case _:
+                raise ValueError(f"{op} has no place in a program; run assign-buffers first")
+
+    def launch(self, op: plan.LaunchOp) -> None:
+        name = op.callee.string_value()
+        function = self.functions[name]
+        bound = dict(zip((str(s) for s in function.sizes.data), op.sizes.data, strict=True))
+        items = self.size(dims.substitute(grid_items(function), bound))
+        words = [self.slots[b] for b in (*op.inputs, *op.outputs)]
+        words += [self.size(bound[s]) for s in self.sources[name].symbols]
+        self.builder.launch(name, items, words, self.sources[name].checks)
+
+    def size(self, dim: Dim) -> int:
+        """The slot of a size."""
+        total: int | None = None
+        for atoms, coefficient in dims.terms_of(dim).items():
+            term = self.builder.const(coefficient)
+            for atom in atoms:
+                term = self.builder.mul(term, self.atom(atom))
+            total = term if total is None else self.builder.add(total, term)
+        return self.builder.const(0) if total is None else total
+
+    def atom(self, atom: dims.Atom) -> int:
+        if isinstance(atom, str):
+            return self.symbols[atom]
+        lhs, rhs = self.size(atom.lhs), self.size(atom.rhs)
+        if atom.name == "broadcast":
+            return self.builder.binary(Op.MAX, lhs, rhs)
+        return self.builder.binary(CALLS[atom.name], lhs, rhs)

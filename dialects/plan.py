@@ -1,0 +1,338 @@
+"""`plan`: what the runtime does, one step after the other: memory, launches, copies.
+
+Sizes are dims over the symbols of the function's arguments; buffers are contiguous. Made by `passes/lower_groups.py`; memory is laid
+out by `passes/assign_buffers.py`; `codegen/plan.py` writes it as the table of numbers that the runtime walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    IsolatedFromAbove,
+    MemoryAllocEffect,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    NoTerminator,
+    Pure,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+from pelton.dialects.types import DimsAttr, bytes_of
+
+
+@irdl_attr_definition
+class BufType(ParametrizedAttribute, TypeAttribute):
+    """`!plan.buf<[batch, 128], f32>`: contiguous memory for so many elements."""
+
+    name = "plan.buf"
+    dims: DimsAttr
+    elem: Attribute
+
+    def __init__(self, shape: Sequence[Dim], elem: Attribute) -> None:
+        super().__init__(DimsAttr(tuple(shape)), elem)
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return self.dims.data
+
+    @property
+    def bytes(self) -> Dim:
+        """How much memory the elements take."""
+        return dims.mul(dims.product(self.shape), bytes_of(self.elem))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape = DimsAttr(DimsAttr.parse_parameter(parser))
+            parser.parse_punctuation(",")
+            return shape, parser.parse_type()
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            self.dims.print_parameter(printer)
+            printer.print_string(", ")
+            printer.print_attribute(self.elem)
+
+
+def buf_type(value: SSAValue) -> BufType:
+    """The type of a buffer value."""
+    t = value.type
+    assert isinstance(t, BufType), t
+    return t
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """`plan.func @main("x" = %x : !plan.buf<[n], f32>) {…}`: arguments with the names of inputs, weights and prepared values.
+
+    The dims of the argument types bind the symbols.
+    """
+
+    name = "plan.func"
+    sym_name = prop_def(SymbolNameConstraint())
+    names = prop_def(ArrayAttr[StringAttr])
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), NoTerminator())
+
+    def __init__(self, sym_name: str, names: Sequence[str], body: Region) -> None:
+        labels = ArrayAttr([StringAttr(n) for n in names])
+        super().__init__(properties={"sym_name": StringAttr(sym_name), "names": labels}, regions=[body])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        name, labels = parser.parse_symbol_name(), list[str]()
+
+        def argument() -> Parser.Argument:
+            labels.append(parser.parse_str_literal())
+            parser.parse_punctuation("=")
+            return parser.parse_argument()
+
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
+        return cls(name.data, labels, parser.parse_region(args))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" @{self.sym_name.data}(")
+        for k, (label, arg) in enumerate(zip(self.names, self.body.block.args, strict=True)):
+            printer.print_string(", " if k else "")
+            printer.print_string_literal(label.data)
+            printer.print_string(" = ")
+            printer.print_block_argument(arg)
+        printer.print_string(") ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    def verify_(self) -> None:
+        if len(self.names) != len(self.body.block.args):
+            raise VerifyException(f"'plan.func' has {len(self.body.block.args)} arguments and {len(self.names)} names")
+        bound = {s for a in self.body.block.args for d in buf_type(a).shape for s in dims.symbols(d)}
+        for op in self.body.walk():
+            for value in (r for r in op.results if isinstance(r.type, BufType)):
+                for symbol in (s for d in buf_type(value).shape for s in dims.symbols(d)):
+                    if symbol not in bound:
+                        raise VerifyException(f"'{op.name}' uses the size {symbol}, which no argument has")
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """`%t = plan.alloc : !plan.buf<…>`: memory until its last use. `assign-buffers` turns it into a view of the arena."""
+
+    name = "plan.alloc"
+    buf = result_def(BufType)
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "attr-dict `:` type($buf)"
+
+    def __init__(self, t: BufType) -> None:
+        super().__init__(result_types=[t])
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """`%y = plan.output 0 : !plan.buf<…>`: the memory of the caller's result of that number."""
+
+    name = "plan.output"
+    number = prop_def(IntAttr)
+    buf = result_def(BufType)
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, number: int, t: BufType) -> None:
+        super().__init__(properties={"number": IntAttr(number)}, result_types=[t])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> OutputOp:
+        number = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        parser.parse_punctuation(":")
+        return cls(number, parser.parse_type())  # pyright: ignore[reportArgumentType]
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.number.data} : ")
+        printer.print_attribute(self.buf.type)
+
+
+@irdl_op_definition
+class ArenaOp(IRDLOperation):
+    """`%a = plan.arena : !plan.buf<[bytes], i8>`: the scratch memory of the whole function, at most one."""
+
+    name = "plan.arena"
+    buf = result_def(BufType)
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "attr-dict `:` type($buf)"
+
+    def __init__(self, t: BufType) -> None:
+        super().__init__(result_types=[t])
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """`%t = plan.view %a at [offset] : !plan.buf<…> to !plan.buf<…>`: the same memory from a byte offset on, as another shape."""
+
+    name = "plan.view"
+    source = operand_def(BufType)
+    offset = prop_def(DimsAttr)
+    buf = result_def(BufType)
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, offset: Dim, t: BufType) -> None:
+        super().__init__(operands=[source], properties={"offset": DimsAttr((offset,))}, result_types=[t])
+
+    @property
+    def offset_dim(self) -> Dim:
+        return self.offset.data[0]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ViewOp:
+        source = parser.parse_unresolved_operand()
+        parser.parse_keyword("at")
+        offset = DimsAttr.parse_parameter(parser)
+        parser.parse_punctuation(":")
+        before = parser.parse_type()
+        parser.parse_keyword("to")
+        t = parser.parse_type()
+        if len(offset) != 1:
+            parser.raise_error("expected one offset")
+        return cls(parser.resolve_operand(source, before), offset[0], t)  # pyright: ignore[reportArgumentType]
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string(" at ")
+        self.offset.print_parameter(printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.buf.type)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """`plan.launch @k(%x, %w) -> (%y) sizes [batch*seq, 384] : (T, T) -> (T)`: run all items of a kernel.
+
+    `sizes` binds the kernel's symbols by position. `in_place` numbers the inputs whose memory an output may take over.
+    """
+
+    name = "plan.launch"
+    callee = prop_def(SymbolRefAttr)
+    sizes = prop_def(DimsAttr)
+    in_place = prop_def(DimsAttr)
+    inputs = var_operand_def(BufType)
+    outputs = var_operand_def(BufType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        callee: str | SymbolRefAttr,
+        inputs: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+        sizes: Sequence[Dim],
+        in_place: Sequence[Dim] = (),
+    ) -> None:
+        properties: dict[str, Attribute] = {
+            "callee": SymbolRefAttr(callee) if isinstance(callee, str) else callee,
+            "sizes": DimsAttr(tuple(sizes)),
+            "in_place": DimsAttr(tuple(in_place)),
+        }
+        super().__init__(operands=[inputs, outputs], properties=properties)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        callee = SymbolRefAttr(parser.parse_symbol_name())
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_punctuation("->")
+        outputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_keyword("sizes")
+        sizes = DimsAttr.parse_parameter(parser)
+        in_place = DimsAttr.parse_parameter(parser) if parser.parse_optional_keyword("in_place") else ()
+        parser.parse_punctuation(":")
+        t = parser.parse_function_type()
+        return cls(
+            callee,
+            parser.resolve_operands(inputs, t.inputs.data, parser.pos),
+            parser.resolve_operands(outputs, t.outputs.data, parser.pos),
+            sizes,
+            in_place,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" @{self.callee.string_value()}(")
+        printer.print_list(self.inputs, printer.print_operand)
+        printer.print_string(") -> (")
+        printer.print_list(self.outputs, printer.print_operand)
+        printer.print_string(") sizes ")
+        self.sizes.print_parameter(printer)
+        if self.in_place.data:
+            printer.print_string(" in_place ")
+            self.in_place.print_parameter(printer)
+        printer.print_string(" : ")
+        printer.print_function_type([v.type for v in self.inputs], [v.type for v in self.outputs])
+
+    def verify_(self) -> None:
+        for number in self.in_place.data:
+            if not isinstance(number, int) or number >= len(self.inputs):
+                raise VerifyException(f"'plan.launch' has no input {number} to work in place on")
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """`plan.copy %x to %y : T`: all bytes of one buffer to another."""
+
+    name = "plan.copy"
+    source = operand_def(BufType)
+    target = operand_def(BufType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$source `to` $target attr-dict `:` type($source) `,` type($target)"
+
+    def __init__(self, source: SSAValue, target: SSAValue) -> None:
+        super().__init__(operands=[source, target])
+
+
+@irdl_op_definition
+class RequireOp(IRDLOperation):
+    """`plan.require [a, b], "rebind: …"`: stop with the message and both sizes where two dims differ."""
+
+    name = "plan.require"
+    dims = prop_def(DimsAttr)
+    message = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, lhs: Dim, rhs: Dim, message: str) -> None:
+        super().__init__(properties={"dims": DimsAttr((lhs, rhs)), "message": StringAttr(message)})
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RequireOp:
+        pair = DimsAttr.parse_parameter(parser)
+        parser.parse_punctuation(",")
+        if len(pair) != 2:
+            parser.raise_error("expected two dims to compare")
+        return cls(pair[0], pair[1], parser.parse_str_literal())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.dims.print_parameter(printer)
+        printer.print_string(", ")
+        printer.print_string_literal(self.message.data)
+
+
+PLAN = Dialect(
+    "plan",
+    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp],
+    [BufType],
+)

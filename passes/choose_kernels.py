@@ -1,0 +1,46 @@
+"""`choose-kernels`: which kernel computes what, and in which layout it wants its operands.
+
+Before: `nn.matmul %a, %w`. After, on a CPU: the right operand packed in panels as wide as the target's register tile, `nn.pack %w {width
+= 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU reads the operand as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
+
+from pelton.dialects.nn import MatmulOp, PackedMatmulOp, PackOp
+from pelton.dialects.types import DimsAttr, dtype_name
+from pelton.kernels.tiles import TILE
+
+
+@dataclass(frozen=True)
+class ChooseKernels(ModulePass):
+    """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are."""
+
+    name = "choose-kernels"
+    target: str = "avx2"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target in TILE:
+            PatternRewriteWalker(PackOperand(self.target), apply_recursively=False).rewrite_module(op)
+
+
+@dataclass(frozen=True)
+class PackOperand(RewritePattern):
+    """The right operand of a matmul in panels of the target's width."""
+
+    target: str
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        _, columns = TILE[self.target][dtype_name(op.result_type.dtype)]
+        pack = PackOp.make(op.operands[1], location=op.location, width=IntegerAttr(columns, i64))
+        n = DimsAttr((op.result_type.shape[-1],))
+        packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n)
+        packed.results[0].name_hint = op.results[0].name_hint
+        rewriter.replace_op(op, [pack, packed])

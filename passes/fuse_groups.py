@@ -1,0 +1,234 @@
+"""`fuse-groups`: which ops one kernel computes.
+
+Before: a function of primitive ops. After: every op but views stands in an `nn.group`, and only a group's last op leaves it.
+
+The ops are visited from the last to the first. An op joins the group of its users if all of them are in one group and the group's loop
+nest can compute it on the way, without computing any element twice; otherwise it starts a group of its own. Since all users are in one
+group, no path leads out of it and back: groups can be put in order by construction. Index arithmetic in disguise (constants, ranges,
+broadcasts) is never worth memory: it is copied into every group that reads it.
+
+| op | joins | the group becomes |
+|---|---|---|
+| elementwise | any group whose users of it read it element by element | |
+| slice, permute, concat, pack, … | the same, if it is read once | |
+| reduction along the last axis | an elementwise or row group over the reduced space | `row` |
+| reduction along another axis | an elementwise group over its result | `column` |
+| matmul | an elementwise group over its result | `matmul` |
+
+Next: `lower-groups` turns each group into a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pelton.dialects.dims import Dim
+from pelton.dialects.nn import (
+    BroadcastToOp,
+    ConcatOp,
+    ConstantOp,
+    DimOp,
+    Elementwise,
+    GatherOp,
+    GroupOp,
+    IotaOp,
+    MatmulOp,
+    PackedMatmulOp,
+    PackOp,
+    PermuteOp,
+    RangeOp,
+    RebindOp,
+    ReshapeOp,
+    SliceOp,
+    WeightOp,
+    YieldOp,
+)
+from pelton.dialects.op import NnOp, Pointwise, Reduction
+
+FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
+VIEWS = (ReshapeOp, RebindOp, WeightOp)
+MOVES = (PermuteOp, SliceOp, ConcatOp, PackOp)
+MATMULS = (MatmulOp, PackedMatmulOp)
+
+
+@dataclass(eq=False)
+class Cluster:
+    """A group in the making: its ops from last to first, its loop nest and the space that runs over."""
+
+    kind: str
+    space: tuple[Dim, ...]
+    ops: list[NnOp] = field(default_factory=list[NnOp])
+
+    @property
+    def rows(self) -> tuple[Dim, ...]:
+        """The shape of a value that is one number per row of the space."""
+        return (*self.space[:-1], 1)
+
+
+@dataclass(frozen=True)
+class FuseGroups(ModulePass):
+    """`separate=true` gives every op a group of its own: slower, and the same bits."""
+
+    name = "fuse-groups"
+    separate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp) and not function.is_declaration:
+                _group_block(function.body.block, self.separate)
+
+
+def _group_block(block: Block, separate: bool) -> None:
+    homes: dict[Operation, list[Cluster]] = {}
+    for op in reversed(list(block.ops)):
+        if isinstance(op, NnOp) and not isinstance(op, VIEWS):
+            homes[op] = _homes(op, homes, separate)
+    made: dict[SSAValue, SSAValue] = {}
+    for op in list(block.ops):
+        for cluster in homes.get(op, ()):
+            if cluster.ops[0] is op:
+                _outline(cluster, made)
+        if op not in homes:
+            op.operands = [made.get(v, v) for v in op.operands]
+    for op in homes:  # from the last to the first, so that no use is left
+        op.detach()
+        op.erase()
+
+
+def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> list[Cluster]:
+    """The clusters that compute `op`: its users' where it may join, its own where its value must be in memory."""
+    users: dict[Cluster, list[tuple[NnOp, int]]] = {}
+    in_memory = not op.results[0].uses
+    for use in op.results[0].uses:
+        user = use.operation
+        if isinstance(user, NnOp) and user in homes and _inlines(user, use.index):
+            for cluster in homes[user]:
+                users.setdefault(cluster, []).append((user, use.index))
+        else:
+            in_memory = True
+    found: list[Cluster] = []
+    if isinstance(op, FREE) and not separate:
+        found = list(users)
+    elif not in_memory and len(users) == 1 and not separate and _join(op, *next(iter(users.items()))):
+        found = list(users)
+    else:
+        in_memory = True
+    for cluster in found:
+        cluster.ops.append(op)
+    if in_memory:
+        found.append(Cluster(*_start(op), [op]))
+    return found
+
+
+def _inlines(user: NnOp, operand: int) -> bool:
+    """Whether `user` can take that operand as a value computed on the way, not as memory."""
+    if isinstance(user, GatherOp):
+        return operand == 1
+    return not isinstance(user, MATMULS)
+
+
+def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
+    """The loop nest and space of a group that ends in `op`."""
+    if isinstance(op, MATMULS):
+        return "matmul", op.result_type.shape
+    if isinstance(op, Reduction):
+        rank = op.tensor().rank
+        return ("row", op.tensor().shape) if op.axis_index == rank - 1 else ("column", op.result_type.shape)
+    return "elementwise", op.result_type.shape
+
+
+def _join(op: NnOp, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
+    """Whether `cluster` computes `op` too; its kind and space change with it."""
+    shape = op.result_type.shape
+    match op:
+        case Reduction() if op.axis_index == op.tensor().rank - 1:
+            return _join_row(op, cluster, users)
+        case Reduction():
+            if cluster.kind in ("elementwise", "column") and shape == cluster.space and _by_element(users):
+                cluster.kind = "column"
+                return True
+            return False
+        case MatmulOp() | PackedMatmulOp():
+            if cluster.kind == "elementwise" and shape == cluster.space and _by_element(users):
+                cluster.kind = "matmul"
+                return True
+            return False
+        case Pointwise():
+            return _join_pointwise(op, cluster, users)
+        case _:
+            return False
+
+
+def _by_element(users: list[tuple[NnOp, int]]) -> bool:
+    return all(isinstance(u, Elementwise) for u, _ in users)
+
+
+def _join_row(op: Reduction, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
+    """A last-axis reduction: over the cluster's space, or what a cluster of per-row values is computed from."""
+    space = op.tensor().shape
+    if cluster.kind not in ("elementwise", "row") or any(isinstance(o, MOVES) for o in cluster.ops):
+        return False
+    per_row = cluster.kind == "elementwise" and cluster.space == op.result_type.shape and _by_element(users)
+    spread = cluster.space == space and all(
+        isinstance(u, Elementwise) or (isinstance(u, BroadcastToOp) and u.result_type.shape == space) for u, _ in users
+    )
+    if not (per_row or spread):
+        return False
+    cluster.kind, cluster.space = "row", space
+    return True
+
+
+def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
+    shape = op.result_type.shape
+    for user, _ in users:
+        match user:
+            case Elementwise() | Reduction():
+                continue
+            case BroadcastToOp() if cluster.kind == "row" and shape == cluster.rows != cluster.space:
+                if user.result_type.shape != cluster.space:
+                    return False
+            case PermuteOp() | SliceOp() | ConcatOp() | PackOp():
+                if len(users) > 1 or not (_keeps_lanes(op) or isinstance(user, PackOp)):
+                    return False
+            case _:
+                return False
+    if isinstance(op, MOVES) and (len(users) > 1 or cluster.kind == "row"):
+        return False
+    return _keeps_lanes(op) or any(isinstance(u, PackOp) for u, _ in users)
+
+
+def _keeps_lanes(op: NnOp) -> bool:
+    """Whether neighbours along the result's last axis are neighbours in the operands'."""
+    if isinstance(op, PermuteOp):
+        return op.order[-1] == len(op.order) - 1
+    return not isinstance(op, PackOp)
+
+
+def _outline(cluster: Cluster, made: dict[SSAValue, SSAValue]) -> None:
+    """Puts the group before its last op; `made` tells which group has which value in memory."""
+    root = cluster.ops[0]
+    inside = {r for op in cluster.ops for r in op.results}
+    inputs: dict[SSAValue, None] = {}
+    for op in reversed(cluster.ops):
+        inputs.update((operand, None) for operand in op.operands if operand not in inside)
+    body = Block(arg_types=[v.type for v in inputs])
+    names: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
+    for old, new in zip(inputs, body.args, strict=True):
+        new.name_hint = old.name_hint
+    for op in reversed(cluster.ops):
+        clone = op.clone(value_mapper=names)
+        clone.location = op.location
+        body.add_op(clone)
+    body.add_op(YieldOp([names[root.results[0]]]))
+    group = GroupOp(cluster.kind, [made.get(v, v) for v in inputs], [root.result_type], Region(body))
+    group.location = root.location
+    group.outputs[0].name_hint = root.results[0].name_hint
+    made[root.results[0]] = group.outputs[0]
+    assert root.parent is not None
+    root.parent.insert_op_before(group, root)

@@ -1,0 +1,23 @@
+"""Loop nests of groups without team cooperation: a lane computes one result element by itself.
+
+`elementwise` and `column` groups are one nest: a column reduction is a sequential loop inside the lane, so that neighbouring lanes read
+neighbouring columns.
+"""
+
+from __future__ import annotations
+
+from pelton.dialects.kernel import GridOp, LanesOp
+from pelton.passes.lowering.nest import Nest
+
+
+def lower_elementwise(nest: Nest) -> None:
+    """grid over all dims but the last, lanes over the last: one store each. A single number is one uniform store."""
+    shape = nest.result.shape
+    root = nest.root.results[0]
+    with nest.loop(GridOp, shape[:-1]) as outer:
+        if not shape:
+            nest.store(nest.read(root, ()), ())
+            return
+        with nest.loop(LanesOp, shape[-1:]) as inner:
+            nest.finished = (*outer, *inner)
+            nest.store(nest.read(root, nest.finished), nest.finished)

@@ -1,0 +1,238 @@
+"""What all loop nests share: the kernel function in the making, and the scalar that a tensor value has at an index.
+
+Values are pulled: a nest asks for the group's result at an index, and `Nest.read` emits the scalar code for it, back to loads from the
+group's inputs. What is computed once per scope is remembered per scope, so nothing is emitted twice within one loop body.
+
+Every size becomes a symbol of the function that a launch binds (`n0`, `n1`, … in order of appearance): kernels of equal structure have
+equal text, whatever the model calls its dims, and contain no dim arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, LoadOp, StoreOp
+from pelton.dialects.nn import GroupOp
+from pelton.dialects.op import NnOp, Pointwise, Reduction
+from pelton.dialects.scalars import Scalars
+from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
+
+Key = tuple[SSAValue, tuple[SSAValue, ...]]
+Indices = list[SSAValue]
+
+
+class KernelScalars(Scalars):
+    """Scalars whose sizes are the enclosing kernel function's own symbols."""
+
+    def __init__(self, builder: Builder, symbol: Callable[[Dim], str]) -> None:
+        super().__init__(builder)
+        self.symbol = symbol
+
+    def dim(self, dim: Dim) -> SSAValue:
+        if isinstance(dim, int):
+            return self.index(dim)
+        return self.insert(DimOp(self.symbol(dim)))
+
+
+@dataclass(eq=False)
+class Argument:
+    """One parameter of the kernel: which group input it is, under which shape, and whether only the finished index reads it."""
+
+    value: SSAValue
+    shape: tuple[Dim, ...]
+    buffer: BlockArgument
+    in_place: bool = True
+
+
+@dataclass(eq=False)
+class Flat:
+    """Leading dims that the nest runs as one: `index` is the full index, `flat` the short one, `shape` the short shape."""
+
+    full: tuple[Dim, ...]
+    index: tuple[SSAValue, ...]
+    shape: tuple[Dim, ...]
+    flat: tuple[SSAValue, ...]
+
+
+@dataclass(eq=False)
+class Nest:
+    """One group becoming one kernel function."""
+
+    group: GroupOp
+    body: Block = field(default_factory=Block)
+    symbols: dict[Dim, str] = field(default_factory=dict[Dim, str])
+    arguments: list[Argument] = field(default_factory=list[Argument])
+    scopes: list[dict[Key, SSAValue]] = field(default_factory=lambda: [{}])
+    bound: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    stored: set[SSAValue] = field(default_factory=set[SSAValue])
+    flat: Flat | None = None
+    finished: tuple[SSAValue, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.b = KernelScalars(Builder(InsertPoint.at_end(self.body)), self.symbol)
+        root = self.group.yielded.values[0].owner
+        assert isinstance(root, NnOp)
+        self.root = root
+        self.result = root.result_type
+        self.zero = self.b.index(0)
+
+    # sizes and buffers
+    def symbol(self, dim: Dim) -> str:
+        """The function's symbol for a size."""
+        return self.symbols.setdefault(dim, f"n{len(self.symbols)}")
+
+    def buf_type(self, shape: Sequence[Dim], elem: Attribute) -> BufType:
+        return BufType([d if isinstance(d, int) else self.symbol(d) for d in shape], elem)
+
+    def buffer(self, value: SSAValue, shape: tuple[Dim, ...]) -> Argument:
+        """The parameter that holds a group input, seen as `shape`."""
+        for known in self.arguments:
+            if known.value is value and known.shape == shape:
+                return known
+        assert isinstance(value.type, TensorType)
+        place = len(self.arguments)
+        buffer = self.body.insert_arg(self.buf_type(shape, value.type.dtype), place)
+        buffer.name_hint = value.name_hint
+        self.arguments.append(Argument(value, shape, buffer))
+        return self.arguments[-1]
+
+    def output(self, shape: Sequence[Dim]) -> BlockArgument:
+        """The parameter that takes the result; the last one."""
+        if len(self.body.args) == len(self.arguments):
+            out = self.body.insert_arg(self.buf_type(shape, self.result.dtype), len(self.arguments))
+            out.name_hint = "out"
+        return self.body.args[-1]
+
+    # scalars of tensor values
+    def read(self, value: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
+        """The scalar that `value`, an input or an op of the group, has at `index`."""
+        key = (value, tuple(index))
+        for scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        scalar = self._emit(value, key[1])
+        self.scopes[-1][key] = scalar
+        return scalar
+
+    def _emit(self, value: SSAValue, index: tuple[SSAValue, ...]) -> SSAValue:
+        if value in self.bound:
+            return self.bound[value]
+        if value in self.stored:
+            return self.b.insert(LoadOp(self.output(self.result.shape), index))
+        match value.owner:
+            case Block():
+                return self._load(value, index)
+            case Pointwise() as op:
+                scalar = op.element(self.b, index, lambda k, at: self.read(op.operands[k], at))
+                scalar.name_hint = scalar.name_hint or value.name_hint
+                return scalar
+            case Reduction() as op:
+                return self._sequential(op, index)
+            case _ as op:
+                raise AssertionError(f"{op.name} has no scalar form")
+
+    def _load(self, value: SSAValue, index: tuple[SSAValue, ...]) -> SSAValue:
+        assert isinstance(value.type, TensorType)
+        shape = value.type.shape
+        if self.flat is not None and shape == self.flat.full and index == self.flat.index:
+            argument, index = self.buffer(value, self.flat.shape), self.flat.flat
+        else:
+            argument = self.buffer(value, shape)
+        same_place = index == self.finished and bytes_of(value.type.dtype) == bytes_of(self.result.dtype)
+        argument.in_place = argument.in_place and same_place and not self.stored
+        return self.b.insert(LoadOp(argument.buffer, index))
+
+    def _sequential(self, op: Reduction, index: tuple[SSAValue, ...]) -> SSAValue:
+        """A reduction that one lane runs by itself, element after element."""
+        axis, kind = op.axis_index, op.kind
+        wide = accumulator(op)
+        one = self.b.index(1)
+        start, stop = self.b.constant(identity(kind, wide), wide), self.b.dim(op.tensor().shape[axis])
+        block = Block(arg_types=[INDEX, wide])
+        block.args[0].name_hint, block.args[1].name_hint = "k", "acc"
+        with self.inside(block):
+            at = (*index[:axis], block.args[0], *index[axis + 1 :])
+            item = self.b.cast(self.read(op.operands[0], at), wide)
+            self.b.builder.insert(scf.YieldOp(self.b.binary(kind, block.args[1], item)))
+        loop = self.b.builder.insert(scf.ForOp(self.zero, stop, one, [start], Region(block)))
+        return self.b.cast(loop.results[0], op.result_type.dtype)
+
+    # loops
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Emit at the end of `block`, in a scope of its own."""
+        outer = self.b.builder.insertion_point
+        self.b.builder.insertion_point = InsertPoint.at_end(block)
+        self.scopes.append({})
+        yield
+        self.scopes.pop()
+        self.b.builder.insertion_point = outer
+
+    @contextmanager
+    def loop(self, kind: type[GridOp] | type[LanesOp], shape: Sequence[Dim]) -> Iterator[tuple[SSAValue, ...]]:
+        """A `kernel.grid` or `kernel.lanes` over `shape`; gives its indices."""
+        block = Block(arg_types=[INDEX] * len(shape))
+        for arg, name in zip(block.args, names(kind, len(shape)), strict=True):
+            arg.name_hint = name
+        self.b.builder.insert(kind(operands=[[self.b.dim(d) for d in shape]], regions=[Region(block)]))
+        with self.inside(block):
+            yield tuple(block.args)
+
+    def store(self, value: SSAValue, index: Sequence[SSAValue]) -> None:
+        self.b.builder.insert(StoreOp(value, self.output(self.result.shape), index))
+
+    # the end
+    def function(self, lanes: int | None = None) -> FuncOp:
+        """The finished function, named after what it computes."""
+        self.output(self.result.shape)
+        func = FuncOp.create(
+            properties={"sym_name": StringAttr(describe(self.group)), "sizes": DimsAttr(tuple(self.symbols.values()))},
+            attributes={"lanes": IntegerAttr(lanes, i64)} if lanes else {},
+            regions=[Region(self.body)],
+        )
+        func.location = self.group.location
+        return func
+
+
+def names(kind: type[Operation], count: int) -> list[str]:
+    """Index names as one writes them by hand."""
+    if kind is LanesOp and count == 1:
+        return ["j"]
+    return ["i"] if count == 1 else [f"i{k}" for k in range(count)]
+
+
+def identity(kind: str, dtype: Attribute) -> float | int:
+    """What changes nothing under `kind`."""
+    if kind in ("add", "mul"):
+        return 0 if kind == "add" else 1
+    if is_float(dtype):
+        return float("-inf") if kind == "max" else float("inf")
+    assert isinstance(dtype, IntegerType)
+    limit = 2 ** (dtype.width.data - 1)
+    return -limit if kind == "max" else limit - 1
+
+
+def accumulator(op: Reduction) -> Attribute:
+    """The type a reduction is carried in: f32 for the half floats, else the operand's own."""
+    from pelton.dialects.scalars import F32
+
+    dtype = op.tensor().dtype
+    return F32 if is_float(dtype) and bytes_of(dtype) == 2 else dtype
+
+
+def describe(group: GroupOp) -> str:
+    """A name for a group's kernel out of its ops: `add_relu`, `max_sub_exp_sum_div`."""
+    words = [op.name.removeprefix("nn.") for op in group.body.block.ops if isinstance(op, NnOp)]
+    silent = ("constant", "dim", "broadcast_to", "iota", "cast")
+    kept = [w for w in words if w not in silent] or words
+    if len(kept) > 6:
+        kept = [*kept[:3], "etc", *kept[-2:]]
+    return "_".join(kept)
