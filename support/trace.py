@@ -50,7 +50,7 @@ _depth: ContextVar[int] = ContextVar("_depth", default=0)
 
 @contextmanager
 def recording() -> Generator[Recording]:
-    """Collect the stages that end inside this block, in this thread and in threads that run in copies of its context."""
+    """Collect the stages that end in this block, in this thread and in threads that run in copies of its context."""
     record = Recording()
     token = _recordings.set((*_recordings.get(), record))
     try:
