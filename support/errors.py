@@ -12,6 +12,7 @@
        ├─ GraphError         ValueError    a graph built with shapes, dtypes or values that do not fit
        │  └─ GraphIndexError IndexError    an axis or an index out of range (a ValueError too)
        ├─ GraphTypeError     TypeError     a graph built with an object of the wrong kind
+       ├─ NoGraphError       LookupError   an operation called where no graph is being built
        ├─ ArgumentError      ValueError    a value given to execute that the model cannot take
        ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
        └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
@@ -133,6 +134,10 @@ class GraphIndexError(GraphError, IndexError):
 
 class GraphTypeError(PeltonError, TypeError):
     """An object given while a graph is built is of a kind that does not serve there."""
+
+
+class NoGraphError(PeltonError, LookupError):
+    """No graph is being built where one is needed."""
 
 
 class ArgumentError(PeltonError, ValueError):
