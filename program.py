@@ -97,23 +97,29 @@ class Program:
     sites: tuple[str, ...] = ()
 
 
+def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
+    """The opcode and operands at a position; raises ValueError on anything malformed."""
+    try:
+        op = Op(words[at])
+    except ValueError:
+        raise ValueError(f"word {at}: {words[at]} is no opcode") from None
+    end = at + 1 + len(LAYOUT[op])
+    if op is Op.LAUNCH and end <= len(words):
+        end += max(int(words[end - 1]), 0)
+    if end > len(words):
+        raise ValueError(f"word {at}: {op.name} is cut off")
+    return op, tuple(map(int, words[at + 1 : end]))
+
+
 def instructions(words: Sequence[int]) -> Iterator[tuple[int, Op, tuple[int, ...]]]:
     """Yield (position, opcode, operands) up to and including END; raises ValueError on anything malformed."""
     at = 0
     while at < len(words):
-        try:
-            op = Op(words[at])
-        except ValueError:
-            raise ValueError(f"word {at}: {words[at]} is no opcode") from None
-        end = at + 1 + len(LAYOUT[op])
-        if op is Op.LAUNCH and end <= len(words):
-            end += max(words[end - 1], 0)
-        if end > len(words):
-            raise ValueError(f"word {at}: {op.name} is cut off")
-        yield at, op, tuple(words[at + 1 : end])
+        op, operands = instruction_at(words, at)
+        yield at, op, operands
         if op is Op.END:
             return
-        at = end
+        at += 1 + len(operands)
     raise ValueError("the words do not finish with END")
 
 

@@ -7,7 +7,6 @@ to fresh pages costs more than most kernels.
 from __future__ import annotations
 
 import ctypes
-from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,53 +28,68 @@ class Memory:
 
 
 class _Pooled(Memory):
-    """Memory that goes back to the pool."""
+    """Memory that goes back to its pool."""
 
-    __slots__ = ()
+    __slots__ = ("pool",)
+    pool: Pool
 
     def __del__(self) -> None:
-        pool.give_back(self)
+        self.pool.give_back(self)
 
 
 class Pool:
-    """Free blocks by size. At most `limit` bytes wait here; beyond, all of them are let go."""
+    """Free blocks by size. At most about `limit` bytes wait here; beyond, all of them are let go.
+
+    No lock: list operations are atomic, and where threads race over `waiting` it is off by a block until `clear`.
+    """
 
     def __init__(self, limit: int = POOL_BYTES) -> None:
-        # Reentrant: a collection inside these methods may drop the last reference to a block.
-        self._lock = RLock()
         self._free: dict[int, list[tuple[int, object]]] = {}
         self._limit = limit
         self.waiting = 0
 
     def take(self, size: int) -> Memory:
         """At least `size` bytes, not initialised. Raises MemoryError."""
-        size = rounded(size)
-        with self._lock:
-            blocks = self._free.get(size)
-            if blocks:
-                address, owner = blocks.pop()
-                self.waiting -= size
-                return _Pooled(address, size, True, owner)
+        return self.take_block(rounded(size))
+
+    def take_block(self, size: int) -> Memory:
+        """A block of a size that `rounded` gave."""
         try:
-            raw = np.empty(size + ALIGNMENT, np.uint8)
-        except (MemoryError, ValueError) as error:
-            raise MemoryError(f"cannot allocate {size:,} bytes: {error}") from None
-        return _Pooled(-(-address_of(raw) // ALIGNMENT) * ALIGNMENT, size, True, raw)
+            address, owner = self._free[size].pop()
+        except (KeyError, IndexError):
+            address, owner = _fresh(size)
+        else:
+            self.waiting -= size
+        memory = _Pooled(address, size, True, owner)
+        memory.pool = self
+        return memory
 
     def give_back(self, memory: Memory) -> None:
         """Keep the block for later."""
-        with self._lock:
-            if self.waiting + memory.size > self._limit:
-                self.clear()
-            if memory.size <= self._limit:
-                self._free.setdefault(memory.size, []).append((memory.address, memory.owner))
-                self.waiting += memory.size
+        size = memory.size
+        if self.waiting + size > self._limit:
+            self.clear()
+            if size > self._limit:
+                return
+        self.waiting += size
+        try:
+            self._free[size].append((memory.address, memory.owner))
+        except KeyError:
+            self._free[size] = [(memory.address, memory.owner)]
 
     def clear(self) -> None:
         """Let all waiting blocks go."""
-        with self._lock:
-            self._free.clear()
-            self.waiting = 0
+        self._free.clear()
+        self.waiting = 0
+
+
+def _fresh(size: int) -> tuple[int, object]:
+    """An aligned address, and what owns the memory there."""
+    try:
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise MemoryError(f"cannot allocate {size:,} bytes: {error}") from None
+    return -(-address_of(raw) // ALIGNMENT) * ALIGNMENT, raw
 
 
 def rounded(size: int) -> int:

@@ -1,0 +1,141 @@
+"""Running programs. Enters: a `Program` and what walks its words. Leaves: output buffers, per call.
+
+Next: `executable.py`. A `Runner` keeps between calls what calls need: a `Layout` per combination of input sizes (the
+result of the prologue), and frames (the numbers and the scratch memory of one call), one per call in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pelton.dtype import DType
+from pelton.program import Op, Program, instruction_at
+from pelton.runtime.buffer import Buffer
+from pelton.runtime.layout import bytes_of
+from pelton.runtime.memory import pool, rounded
+from pelton.runtime.walker import Code, Frame, Walker
+from pelton.support.errors import ArgumentError, AssertionFailed, PeltonError
+
+Shapes = tuple[tuple[int, ...], ...]
+MOST_LAYOUTS = 256
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
+
+    values: NDArray[np.int64]
+    outputs: tuple[tuple[int, DType, tuple[int, ...], int], ...]
+    arena: int
+
+
+class Runner:
+    """A program with its last arguments (weights and the like) bound. Call it with the others; safe from many threads."""
+
+    def __init__(self, program: Program, walker: Walker, bound: Sequence[Buffer] = ()) -> None:
+        self._program = program
+        self._walker = walker
+        self._bound = tuple(bound)
+        self._given = program.arguments[: len(program.arguments) - len(bound)]
+        self._prologue, self._body = Code(program.prologue), Code(program.body)
+        self._layouts: dict[Shapes, Layout] = {}
+        self._frames: list[Frame] = []
+
+    def __call__(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
+        """The outputs for contiguous arguments of these shapes, in new memory.
+
+        Raises AssertionFailed (RuntimeError) where a check fails, ArgumentError where the sizes make no sense.
+        """
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = Frame(self._program.slots)
+        try:
+            layout = self._prepare(frame, shapes)
+            values = frame.values
+            for slot, argument in zip(self._given, arguments, strict=True):
+                values[slot] = argument.address
+            outputs: list[Buffer] = []
+            for slot, dtype, shape, size in layout.outputs:
+                memory = pool.take_block(size)
+                values[slot] = memory.address
+                outputs.append(Buffer.over(memory, memory.address, dtype, shape))
+            if stopped := self._walker(self._body, frame):
+                raise self._failure(self._body, stopped - 1, frame)
+        finally:
+            self._frames.append(frame)
+        return outputs
+
+    def _prepare(self, frame: Frame, shapes: Shapes) -> Layout:
+        """Fill the frame with what these shapes need, unless the last call left it there."""
+        layout = self._layouts.get(shapes)
+        if layout is None:
+            layout = self._lay_out(frame, shapes)
+            if len(self._layouts) >= MOST_LAYOUTS:
+                self._layouts.clear()
+            self._layouts[shapes] = layout
+        if frame.shapes != shapes:
+            frame.shapes = None
+            frame.values[:] = layout.values
+            if (arena := self._program.arena) is not None:
+                if frame.arena is None or frame.arena.size < layout.arena:
+                    frame.arena = None
+                    frame.arena = pool.take(layout.arena)
+                frame.values[arena.pointer] = frame.arena.address
+            frame.shapes = shapes
+        return layout
+
+    def _lay_out(self, frame: Frame, shapes: Shapes) -> Layout:
+        """Run the prologue."""
+        program, values = self._program, frame.values
+        frame.shapes = None
+        every = (*shapes, *(buffer.shape for buffer in self._bound))
+        for size in program.dims:
+            values[size.slot] = every[size.argument][size.axis]
+        for slot, buffer in zip(program.arguments[len(self._given) :], self._bound, strict=True):
+            values[slot] = buffer.address
+        if stopped := self._walker(self._prologue, frame):
+            raise self._failure(self._prologue, stopped - 1, frame)
+        outputs: list[tuple[int, DType, tuple[int, ...], int]] = []
+        for number, output in enumerate(program.outputs):
+            shape = tuple(values[slot] for slot in output.dims)
+            if any(size < 0 for size in shape):
+                raise ArgumentError(f"these inputs give output {number} a negative size", got=str(shape))
+            outputs.append((output.pointer, output.dtype, shape, rounded(bytes_of(shape, output.dtype))))
+        arena = values[program.arena.size] if program.arena else 0
+        if arena < 0:
+            raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{arena} bytes")
+        return Layout(np.array(values, np.int64), tuple(outputs), arena)
+
+    def _failure(self, code: Code, at: int, frame: Frame) -> PeltonError:
+        """Why the walker stopped there. Leaves the frame fit for the next call."""
+        op, operands = instruction_at(code.words, at)
+        sites, kernels, values = self._program.sites, self._program.kernels, frame.values
+        site, index, value = frame.ctx[0], frame.ctx[1], frame.ctx[2]
+        frame.ctx[:] = NO_FAILURE
+        match op, operands:
+            case Op.LAUNCH, (kernel, first, *_):
+                if site == 0:
+                    return AssertionFailed(f"kernel {kernels[kernel]} stopped without saying why")
+                known = 0 < site <= len(sites) - first
+                message = sites[first + site - 1] if known else f"check {site} of kernel {kernels[kernel]} failed"
+                return AssertionFailed(message, location=f"element {index}", got=str(value))
+            case Op.REQUIRE_EQ | Op.REQUIRE_LE, (first, a, b):
+                wanted = "equal to" if op is Op.REQUIRE_EQ else "at most"
+                return AssertionFailed(sites[first], expected=f"a size {wanted} {values[b]}", got=str(values[a]))
+            case Op.COPY, (_, _, size):
+                return ArgumentError("these inputs need a copy of a negative size", got=f"{values[size]} bytes")
+            case _, (_, a, b):
+                return ArgumentError(
+                    "the arithmetic of sizes leaves 64 bits or divides by zero for these inputs",
+                    got=f"{values[a]} {op.name} {values[b]}",
+                )
+            case _:
+                return AssertionFailed(f"the plan is damaged at word {at}")
+
+
+NO_FAILURE = np.zeros(Frame.CTX_WORDS, np.int64)

@@ -1,0 +1,127 @@
+"""Walking the words of a program over the numbers of one call. Enters: `Code` and a `Frame`. Leaves: the values changed,
+and where it stopped. Next: `plan.py` says what a stop means.
+
+`PythonWalker` is the definition of every opcode; `NativeWalker` calls the compiled function of `codegen/cpu/walker.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from pelton.program import Op, compute, instruction_at
+from pelton.runtime.memory import Memory, address_of
+
+Kernel = Callable[[Sequence[int], int, int, memoryview], int]
+"""`kernel(args, lo, hi, ctx)`: runs items [lo, hi), returns 0. A failed check writes site, index and value to ctx."""
+
+
+class Code:
+    """A list of words and its address."""
+
+    __slots__ = ("address", "words")
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self.words = np.array(words, np.int64)
+        self.address = address_of(self.words)
+
+
+class Frame:
+    """The numbers of one call in flight: one array of header (addresses of words, kernels, values, ctx), ctx, values."""
+
+    __slots__ = ("address", "arena", "array", "ctx", "header", "shapes", "values")
+    HEADER: ClassVar[int] = 4
+    CTX_WORDS: ClassVar[int] = 8
+
+    def __init__(self, slots: int) -> None:
+        begin = self.HEADER + self.CTX_WORDS
+        self.array = np.zeros(begin + slots, np.int64)
+        self.address = address_of(self.array)
+        words = memoryview(self.array)
+        self.header, self.ctx, self.values = words[: self.HEADER], words[self.HEADER : begin], words[begin:]
+        self.header[2] = self.address + begin * 8
+        self.header[3] = self.address + self.HEADER * 8
+        self.shapes: tuple[tuple[int, ...], ...] | None = None
+        self.arena: Memory | None = None
+
+
+class Walker(Protocol):
+    """Runs words over a frame until END: 0, or 1 + the position of the instruction that failed."""
+
+    def __call__(self, code: Code, frame: Frame) -> int: ...
+
+
+@dataclass(frozen=True)
+class PythonWalker:
+    """Every opcode in plain Python. Kernels are Python functions, or compiled ones through `native_kernel`."""
+
+    kernels: Sequence[Kernel]
+
+    def __call__(self, code: Code, frame: Frame) -> int:
+        at = 0
+        while True:
+            op, operands = instruction_at(code.words, at)
+            if op is Op.END:
+                return 0
+            if not self._step(op, operands, frame.values, frame.ctx):
+                return at + 1
+            at += 1 + len(operands)
+
+    def _step(self, op: Op, operands: tuple[int, ...], values: memoryview, ctx: memoryview) -> bool:
+        """Carry out one instruction; whether it succeeded."""
+        match op, operands:
+            case Op.CONST, (dst, number):
+                values[dst] = number
+            case Op.REQUIRE_EQ, (_, a, b):
+                return values[a] == values[b]
+            case Op.REQUIRE_LE, (_, a, b):
+                return values[a] <= values[b]
+            case Op.LAUNCH, (kernel, _, items, frame, _, *args):
+                for number, slot in enumerate(args):
+                    values[frame + number] = values[slot]
+                laid_out = list(values[frame : frame + len(args)])
+                return self.kernels[kernel](laid_out, 0, values[items], ctx) == 0 and ctx[0] == 0
+            case Op.COPY, (destination, source, size):
+                if values[size] < 0:
+                    return False
+                ctypes.memmove(values[destination], values[source], values[size])
+            case _, (dst, a, b):
+                try:
+                    values[dst] = compute(op, values[a], values[b])
+                except ArithmeticError:
+                    return False
+            case _:
+                return False
+        return True
+
+
+class NativeWalker:
+    """The compiled walker over compiled kernels, by address. `keep` holds the code for as long as this lives."""
+
+    def __init__(self, walker: int, kernels: Sequence[int], keep: object) -> None:
+        self._walk = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(walker)
+        self._kernels = Code((*kernels, 0))
+        self._keep = keep
+
+    def __call__(self, code: Code, frame: Frame) -> int:
+        header = frame.header
+        header[0] = code.address
+        header[1] = self._kernels.address
+        return self._walk(frame.address)
+
+
+def native_kernel(address: int) -> Kernel:
+    """A compiled kernel as a Python function. The caller keeps its code alive."""
+    function = ctypes.CFUNCTYPE(
+        ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+    )(address)  # fmt: skip
+
+    def call(args: Sequence[int], lo: int, hi: int, ctx: memoryview) -> int:
+        words = (ctypes.c_int64 * max(len(args), 1))(*args)
+        return function(ctypes.addressof(words), lo, hi, ctypes.addressof(ctypes.c_int64.from_buffer(ctx)))
+
+    return call
