@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from pelton.dtype import DType
 from pelton.program import Arena, Output, Program, SizeOf, check_program
+from pelton.support.errors import ArtifactError
 
 MAGIC = b"\x93PELTON\n"
 FORMAT_VERSION = 1
@@ -30,10 +31,6 @@ ABI_VERSION = 1
 PRELUDE = struct.Struct("<8sIIQQ32s")
 ALIGNMENT = 64
 T = TypeVar("T")
-
-
-class ArtifactError(RuntimeError):
-    """A file that is no artifact, is damaged, or does not suit this program; the message names path and reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,118 @@
+"""Object code to addresses. Enters: the object files of an artifact. Leaves: `NativeCode`, which holds them mapped.
+
+Next: `executable.py` calls the addresses. Everything is checked before it is mapped: LLVM's loader resolves an unknown
+symbol to address 0 and the process dies when it is called, and code for another machine dies at its first instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+from pelton.artifact import Artifact, KernelCode
+from pelton.runtime.elf import read_symbols
+from pelton.support.errors import ArtifactError
+
+# What LLVM itself makes calls to: copies and fills. Whatever else a kernel needs must be inside its object.
+ALLOWED = frozenset({"memcpy", "memmove", "memset"})
+_lock = Lock()
+
+
+@cache
+def _binding() -> Any:
+    """llvmlite, ready to map code for this machine. The typed seam: everything of it is Any."""
+    binding: Any = import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """The instruction sets of this CPU, in LLVM's names."""
+    features: dict[str, bool] = _binding().get_host_cpu_features()
+    return frozenset(name for name, present in features.items() if present)
+
+
+class NativeCode:
+    """Mapped object files. Addresses are good for as long as this object lives."""
+
+    def __init__(self, engine: Any, addresses: dict[str, int]) -> None:
+        self._engine = engine
+        self._addresses = addresses
+
+    def address(self, name: str) -> int:
+        """Where the function starts."""
+        return self._addresses[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._addresses
+
+
+def map_objects(objects: Iterable[KernelCode], source: str = "the object code") -> NativeCode:
+    """Check and map object files. Raises ArtifactError naming `source` and the function. Safe from any thread."""
+    objects = tuple(objects)
+    _check_objects(objects, source)
+    with _lock:
+        binding = _binding()
+        machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+        for item in objects:
+            engine.add_object_file(binding.ObjectFileRef.from_data(item.code))
+        engine.finalize_object()
+        addresses = {item.name: engine.get_function_address(item.name) for item in objects}
+    if missing := [name for name, address in addresses.items() if not address]:
+        raise ArtifactError(f"{source}: LLVM gave no address to {', '.join(missing)}")
+    return NativeCode(engine, addresses)
+
+
+def load_code(artifact: Artifact) -> NativeCode:
+    """Map the walker and the kernels of an artifact. Raises ArtifactError where this machine cannot run them."""
+    source = f"artifact {artifact.name}"
+    if missing := set(artifact.cpu_features) - host_features():
+        raise ArtifactError(
+            f"{source} needs CPU features this machine lacks",
+            expected=", ".join(sorted(artifact.cpu_features)),
+            got=f"a CPU without {', '.join(sorted(missing))}",
+            remedy="compile the model on this machine, or for a lower target with PELTON_TARGET",
+        )
+    version: str = import_module("llvmlite").__version__
+    first, beyond = artifact.llvmlite
+    if not _numbers(first) <= _numbers(version) < _numbers(beyond):
+        raise ArtifactError(
+            f"{source} was compiled with another llvmlite",
+            expected=f"{first} or later, before {beyond}",
+            got=version,
+            remedy="install such a version, or compile the model again",
+        )
+    return map_objects((artifact.walker, *artifact.kernels), source)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """ "0.50.1" → (0, 50, 1); what follows the first part that is not a number is left out."""
+    numbers: list[int] = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def _check_objects(objects: tuple[KernelCode, ...], source: str) -> None:
+    seen = set[str]()
+    refuse: Callable[[str, str], ArtifactError] = lambda name, why: ArtifactError(f"{source}: function {name}: {why}")
+    for item in objects:
+        try:
+            symbols = read_symbols(item.code)
+        except ValueError as error:
+            raise refuse(item.name, str(error)) from error
+        if unknown := symbols.undefined - ALLOWED:
+            raise refuse(item.name, f"its code calls {', '.join(sorted(unknown))}, which pelton does not provide")
+        if item.name not in symbols.defined:
+            raise refuse(item.name, "its code does not define it")
+        if item.name in seen:
+            raise refuse(item.name, "it is there twice")
+        seen.add(item.name)
