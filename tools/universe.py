@@ -36,7 +36,7 @@ PASSES = Path(__file__).parents[1] / "passes"
 
 def pass_names() -> dict[str, str]:
     """Name of each of our passes → its module, from the file names alone."""
-    modules = [info.name for info in pkgutil.iter_modules([str(PASSES)]) if not info.name.startswith("_")]
+    modules = [info.name for info in pkgutil.iter_modules([str(PASSES)]) if not (info.ispkg or info.name.startswith("_"))]
     return {name.replace("_", "-"): f"pelton.passes.{name}" for name in modules}
 
 
