@@ -1,0 +1,90 @@
+"""Kernel text → PTX → machine code, with no GPU and no driver.
+
+Enters: a `Source` and the number of threads per block. Leaves: PTX whose entry is the kernel's name and whose parameters are the
+buffers, the sizes, `lo`, `hi` (i64 each) and the status words; then, by ptxas, a cubin. The same source gives the same text in
+every process. Multiply and add never contract: NVVM is told so, and libdevice asks for its fused ones by name.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pelton.codegen.cuda import vocabulary
+from pelton.codegen.cuda.seam import compiler, nvvm, types
+from pelton.codegen.cuda.words import STORAGE
+from pelton.codegen.source import Source
+from pelton.support.errors import CompileError
+
+_OPTIONS = {"opt": 3, "fma": False}
+_NUMBA_ENVIRONMENT = re.compile(r"^\.common \.global .*NumbaEnv\S*;\n", re.MULTILINE)
+_NOISE = re.compile(r"^\s*//.*\n|^\s*\n", re.MULTILINE)
+
+
+def compile_ptx(source: Source, threads: int, cc: tuple[int, int] = (9, 0)) -> str:
+    """The PTX of a kernel for compute capability `cc` and blocks of `threads` threads (a power of two, 32 to 1024)."""
+    if threads not in (32, 64, 128, 256, 512, 1024):
+        raise CompileError(
+            "a block has 32, 64, 128, 256, 512 or 1024 threads",
+            op="kernel.func",
+            location=f"@{source.name}",
+            got=str(threads),
+        )
+    namespace = vocabulary.names(threads)
+    namespace["__name__"] = __name__
+    exec(compile(source.text, f"<{source.name}>", "exec"), namespace)
+    buffers = [types.CPointer(STORAGE[element]) for _, element in source.buffers]
+    parameters = [*buffers, *[types.int64] * (len(source.symbols) + 2), types.CPointer(types.int64)]
+    library = _library(namespace[source.name], parameters, threads, cc)
+    (ptx,) = library.get_asm_strs(cc=cc)
+    return _NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n"))
+
+
+def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, int]) -> Any:
+    """Numba's code library, its kernel renamed to the function's own name."""
+    result = compiler.compile_cuda(function, types.void, parameters, nvvm_options=dict(_OPTIONS), cc=cc)
+    library, mangled = result.library, result.fndesc.llvm_func_name
+    kernel = library.get_function(mangled)
+    compiler.kernel_fixup(kernel, False)
+    nvvm.set_launch_bounds(kernel, (threads,))
+    library._llvm_strs = [text.replace(mangled, function.__name__) for text in library.llvm_strs]
+    return library
+
+
+def assemble(ptx: str, registers: int | None = None) -> bytes:
+    """The cubin of a PTX text, for the architecture its `.target` names; at most `registers` registers per thread if given."""
+    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
+    if target is None:
+        raise CompileError("not a PTX text: it has no .target line", got=ptx[:40])
+    with tempfile.TemporaryDirectory(prefix="pelton-") as folder:
+        text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        text.write_text(ptx)
+        limit = [f"-maxrregcount={registers}"] if registers else []
+        run = [ptxas(), f"-arch={target[1]}", "-O3", *limit, str(text), "-o", str(cubin)]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError("ptxas refuses the PTX", got=(done.stderr + done.stdout).replace(folder, "").strip())
+        return cubin.read_bytes()
+
+
+def find_ptxas() -> str | None:
+    """ptxas from the nvidia-cuda-nvcc wheel, else from PATH; None without one."""
+    spec = find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for found in sorted(Path(folder).glob("cu*/bin/ptxas"), reverse=True):
+            return str(found)
+    return shutil.which("ptxas")
+
+
+def ptxas() -> str:
+    """The path of ptxas; CompileError says how to get it."""
+    if (found := find_ptxas()) is None:
+        raise CompileError(
+            "ptxas is not installed", expected="ptxas of CUDA 13.0", remedy="pip install 'nvidia-cuda-nvcc==13.0.*'"
+        )
+    return found

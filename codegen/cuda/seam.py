@@ -1,0 +1,13 @@
+"""The typed seam around numba-cuda and llvmlite: the rest of codegen/cuda takes these names from here, as values of type Any."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+ir: Any = import_module("llvmlite.ir")
+cuda: Any = import_module("numba.cuda")
+types: Any = import_module("numba.cuda.types")
+intrinsic: Any = import_module("numba.cuda.extending").intrinsic
+compiler: Any = import_module("numba.cuda.compiler")
+nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
