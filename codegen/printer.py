@@ -1,34 +1,32 @@
-"""kernel.func → Numba text: what the printers of all targets share. A target is a subclass: loops, memory, and rows that differ.
+"""kernel.func → Numba text: what the printers of all targets share. A target adds loops, memory, and rows that differ.
 
-Enters: one verified `kernel.func`. Leaves: a `Source`, to `codegen/cpu/compile.py` or `codegen/cuda/compile.py`. The same function
-always gives the same text.
+Enters: one verified `kernel.func`. Leaves: a `Source`, to `codegen/cpu/compile.py` or `codegen/cuda/compile.py`.
+The same function always gives the same text.
 
-Every SSA value has a `Term`: a variable's name, or the expression itself where a nameless value is used once, in its own block. Between
-uniform and varying values `uniformity.Steps` decides; how scalar ops are spelled stands in `spelling.ROWS`.
+`body.Body` holds lines and terms, `uniformity.Steps` decides between uniform and varying values, and how scalar ops are
+spelled stands in `spelling.ROWS`.
 """
 
 from __future__ import annotations
 
 import re
-import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pelton.codegen import spelling
+from pelton.codegen.body import Body
+from pelton.codegen.literals import is_half
 from pelton.codegen.source import Source
 from pelton.codegen.spelling import VOCABULARY, Function, Infix, Row, register_name
-from pelton.codegen.terms import Names, Term, call, dim_term, infix, number, total
-from pelton.codegen.uniformity import Steps, constant_of
-from pelton.dialects.dims import Dim
+from pelton.codegen.terms import Term, call, infix
+from pelton.codegen.uniformity import Steps, buffer_type, constant_of
 from pelton.dialects.kernel import (
     BarrierOp,
-    BufType,
     CallOp,
     CheckOp,
     DimOp,
@@ -41,19 +39,16 @@ from pelton.dialects.kernel import (
     StoreOp,
     YieldOp,
 )
-from pelton.dialects.types import bytes_of, dtype_name, is_bool
+from pelton.dialects.types import bytes_of, dtype_name, is_int
 from pelton.support.errors import CompileError
 
 DEFAULT_LANES = 32
-LONGEST_INLINE = 60
-STORAGE: Mapping[str, str] = {"i1": "u8", "f16": "u16", "bf16": "u16"}
-"""Element types that stand in memory as another type; all others stand as themselves."""
 
 
 def kernel_name(func: FuncOp, reserved: frozenset[str] = VOCABULARY) -> str:
     """The Python name of a kernel, which is also its symbol in object code."""
     name = re.sub(r"\W", "_", func.sym_name.data, flags=re.ASCII)
-    return name if name.isidentifier() and name not in reserved else f"{name}_kernel".lstrip("0123456789")
+    return name if name.isidentifier() and name not in reserved else f"kernel_{name}"
 
 
 def lanes_of(func: FuncOp) -> int:
@@ -62,8 +57,8 @@ def lanes_of(func: FuncOp) -> int:
     return given.value.data if isinstance(given, IntegerAttr) else DEFAULT_LANES
 
 
-class Printer(ABC):
-    """Prints one function. Subclasses give the loops, the memory ops, and rows of `spelling.ROWS` that differ on their target."""
+class Printer(Body, ABC):
+    """Prints one function. Subclasses give the loops, the memory ops, and rows that differ on their target."""
 
     target: ClassVar[str]
     extra: ClassVar[tuple[str, ...]] = ("lo", "hi", "ctx")
@@ -71,95 +66,34 @@ class Printer(ABC):
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY
 
     def __init__(self, func: FuncOp) -> None:
-        self.func = func
+        super().__init__(func, self.vocabulary)
         self.lanes_per_step = lanes_of(func)
         self.steps = Steps(func, self.lane_args)
-        self.names = Names(self.vocabulary)
         self.checks: list[str] = []
         self._sites: dict[Operation, int] = {}
-        self._terms: dict[SSAValue, Term] = {}
-        self._symbols: dict[str, Term] = {}
-        self._head: list[str] = []
-        self._lines: list[str] = []
-        self._depth = 1
-
-    # ---- the whole function
 
     def source(self) -> Source:
         """The text of the function and what its parameters are."""
         loops = [op for op in self.func.body.block.ops if isinstance(op, GridOp | CallOp)]
         if len(loops) != 1:
-            raise CompileError(
-                "a kernel has one grid or one call", op="kernel.func", location=f"@{self.func.sym_name.data}",
-                expected="one kernel.grid or kernel.call", got=str(len(loops)),
-            )  # fmt: skip
-        name = kernel_name(self.func, self.vocabulary)
+            raise CompileError("a kernel has one grid or one call", op=self.func.name, location=self.place,
+                               expected="one kernel.grid or kernel.call", got=str(len(loops)))  # fmt: skip
         args = self.func.body.block.args
-        buffers = [(self.name(a, "buf"), register_name(_buf(a).elem)) for a in args]
-        for symbol in self.func.sizes.data:
-            assert isinstance(symbol, str)
-            self._symbols[symbol] = Term(self.names.fresh(symbol, "size"))
+        buffers = tuple((self.name(a, "buf"), register_name(buffer_type(a).elem)) for a in args)
+        for symbol in map(str, self.func.sizes.data):
+            self.symbols[symbol] = Term(self.names.fresh(symbol, "size"))
         self.block(self.func.body.block)
-        symbols = tuple(t.text for t in self._symbols.values())
+        symbols = tuple(t.text for t in self.symbols.values())
+        name = kernel_name(self.func, self.vocabulary)
         head = f"def {name}({', '.join([*(b for b, _ in buffers), *symbols, *self.extra])}):"
-        text = "\n".join([head, f'    """{self._summary()}"""', *self._head, *self._lines]) + "\n"
-        return Source(name, text, tuple(buffers), symbols, self.lanes_per_step, tuple(self.checks))
+        text = "\n".join([head, f'    """{self._summary()}"""', *self.head_lines, *self.lines]) + "\n"
+        return Source(name, text, buffers, symbols, self.lanes_per_step, tuple(self.checks))
 
     def _summary(self) -> str:
-        shapes = [(self.term(a), _buf(a)) for a in self.func.body.block.args]
+        shapes = [(self.term(a), buffer_type(a)) for a in self.func.body.block.args]
         return ", ".join(f"{n}[{', '.join(map(str, t.shape))}] {dtype_name(t.elem)}" for n, t in shapes)
 
-    # ---- text
-
-    def line(self, text: str) -> None:
-        """One line at the current depth."""
-        self._lines.append("    " * self._depth + text)
-
-    def head(self, text: str) -> None:
-        """One line at the top of the function."""
-        self._head.append("    " + text)
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        """One level deeper; a body that stays empty becomes `pass`."""
-        before = len(self._lines)
-        self._depth += 1
-        yield
-        if len(self._lines) == before:
-            self.line("pass")
-        self._depth -= 1
-
     # ---- values
-
-    def name(self, value: SSAValue, default: str = "t") -> str:
-        """The variable of `value`: its name hint where that is free. Printing a body again keeps its names."""
-        if value not in self._terms or not self._terms[value].text.isidentifier():
-            self._terms[value] = Term(self.names.fresh(value.name_hint, default))
-        return self._terms[value].text
-
-    def set_term(self, value: SSAValue, term: Term) -> None:
-        """Let `value` be read as `term`."""
-        self._terms[value] = term
-
-    def symbol(self, symbol: str) -> Term:
-        """A size of the function."""
-        return self._symbols[symbol]
-
-    def dim(self, dim: Dim) -> Term:
-        """A size expression."""
-        return dim_term(dim, self.symbol)
-
-    def term(self, value: SSAValue, bare: bool = False) -> Term:
-        """`value` as it stands in its variable; a constant as a literal, without its type where `bare`."""
-        op = value.owner
-        if isinstance(op, arith.ConstantOp):
-            return literal(op, bare)
-        if value not in self._terms:
-            raise CompileError(
-                f"target {self.target} has no text for a value", op=op.name if isinstance(op, Operation) else "block argument",
-                location=f"@{self.func.sym_name.data}", expected="a value defined before its use",
-            )  # fmt: skip
-        return self._terms[value]
 
     def read(self, value: SSAValue, bare: bool = False) -> Term:
         """`value` as data. A target whose variables hold less than the value (lane 0 of an index) expands it here."""
@@ -172,26 +106,6 @@ class Printer(ABC):
     def assigned(self, value: SSAValue, variable: SSAValue) -> Term:
         """`value` in the form that the variable of `variable` holds."""
         return self.term(value)
-
-    def bind(self, value: SSAValue, term: Term, inline: bool = True) -> None:
-        """Give `value` its term: on a line of its own if it has a name or several uses, else in place."""
-        if inline and value.name_hint is None and len(term.text) <= LONGEST_INLINE and _used_once_nearby(value):
-            self._terms[value] = term
-        else:
-            self.line(f"{self.name(value)} = {term}")
-
-    def offset(self, op: LoadOp | StoreOp, read: Callable[[SSAValue], Term]) -> Term:
-        """The element offset of an access; `read` gives the form in which its indices are wanted."""
-        terms: list[Term] = []
-        for value, stride in zip(op.index, _buf(op.buf).element_strides(), strict=True):
-            at = constant_of(value)
-            if at == 0 or stride == 0:
-                continue
-            if stride == 1:
-                terms.append(read(value))
-            else:
-                terms.append(self.dim(stride) if at == 1 else infix("*", read(value), self.dim(stride)))
-        return total(terms)
 
     # ---- ops
 
@@ -206,7 +120,7 @@ class Printer(ABC):
             case arith.ConstantOp() | YieldOp() | scf.YieldOp():
                 return
             case DimOp():
-                self.set_term(op.value, self.symbol(op.dim.data))
+                self.set_term(op.value, self.symbols[op.dim.data])
             case GridOp():
                 self.grid(op)
             case LanesOp():
@@ -236,7 +150,15 @@ class Printer(ABC):
         """An op of `arith` or `math`."""
         if len(op.results) != 1:
             raise self.no_spelling(op)
-        self.bind(op.results[0], self.spell(op, self.arguments(op), self.is_vector(op.results[0])))
+        args = self.arguments(op)
+        self.settle(op.results[0], self.spell(op, args, self.is_vector(op.results[0])), args)
+
+    def settle(self, result: SSAValue, term: Term, args: Sequence[Term]) -> None:
+        """Bind `result`, unless it is one of its operands under another type."""
+        if term in args and term.text.isidentifier():
+            self.set_term(result, term)
+        else:
+            self.bind(result, term)
 
     def arguments(self, op: Operation) -> list[Term]:
         """The operands as data; beside a vector of its type a literal needs no type of its own."""
@@ -245,7 +167,7 @@ class Printer(ABC):
 
     def spell(self, op: Operation, args: Sequence[Term], vector: bool) -> Term:
         """The op as an expression, by the target's rows."""
-        if is_half(op.results[0].type) and op.name not in ("arith.select", "arith.truncf", "arith.sitofp", "arith.uitofp"):
+        if is_half(op.results[0].type) and op.name not in spelling.MAKES_HALF:
             raise self.no_spelling(op)
         match self.rows.get(op.name):
             case Infix(operator):
@@ -259,16 +181,17 @@ class Printer(ABC):
 
     def _wrapped(self, term: Term, t: Attribute, vector: bool) -> Term:
         """Numba widens scalar int32 + int32 to int64; the IR wraps."""
-        narrow = isinstance(t, IntegerType) and 1 < t.width.data < 64
+        narrow = is_int(t) and bytes_of(t) < 8
         return call(dtype_name(t), term) if narrow and not vector else term
 
     def no_spelling(self, op: Operation) -> CompileError:
         """What is raised for an op that this target cannot print."""
         types = ", ".join(str(t) for t in (*(o.type for o in op.operands), *(r.type for r in op.results)))
+        halves = any(is_half(r.type) for r in op.results)
         return CompileError(
-            f"target {self.target} has no spelling for {op.name}", op=op.name, location=f"@{self.func.sym_name.data}",
+            f"target {self.target} has no spelling for {op.name}", op=op.name, location=self.place,
             expected=f"one of {', '.join(sorted(self.rows))}", got=f"{op.name} : {types}",
-            remedy="compute in f32 (arith.extf, arith.truncf)" if "f16" in types else "lower it to ops that have one",
+            remedy="compute in f32, between arith.extf and arith.truncf" if halves else "lower it to ops that have one",
         )  # fmt: skip
 
     def site(self, op: CheckOp) -> int:
@@ -278,8 +201,10 @@ class Printer(ABC):
             self._sites[op] = len(self.checks)
         return self._sites[op]
 
+    # ---- sequential control flow, for conditions and bounds that are one value
+
     def sequential(self, op: scf.ForOp) -> None:
-        """`scf.for` with uniform bounds: a Python loop; carried values are variables."""
+        """`scf.for`: a Python loop; carried values are variables."""
         index, *carried = op.body.block.args
         for arg, start, result in zip(carried, op.iter_args, op.results, strict=True):
             self.line(f"{self.name(arg, 'acc')} = {self.assigned(start, arg)}")
@@ -287,10 +212,11 @@ class Printer(ABC):
         bounds = [self.term(b) for b in (op.lb, op.ub, op.step)]
         if constant_of(op.step) == 1:
             bounds = bounds[1:2] if constant_of(op.lb) == 0 else bounds[:2]
-        self.line(f"for {self.name(index, 'k')} in {call('range', *bounds)}:")
-        with self.indented():
-            self.block(op.body.block)
-            self.carry(carried, terminated(op.body.block).operands)
+        with self.index(index, "k") as k:
+            self.line(f"for {k} in {call('range', *bounds)}:")
+            with self.indented():
+                self.block(op.body.block)
+                self.carry(carried, yielded(op.body.block))
 
     def carry(self, variables: Sequence[BlockArgument], values: Sequence[SSAValue]) -> None:
         """Assign all `values` at once: one that reads a variable assigned before it is saved first."""
@@ -305,7 +231,7 @@ class Printer(ABC):
                 self.line(f"{name} = {text}")
 
     def branch(self, op: scf.IfOp) -> None:
-        """`scf.if` with a condition of one value."""
+        """`scf.if`: a Python `if` whose arms assign the results."""
         self.line(f"if {self.term(op.cond)}:")
         self._arm(op, op.true_region.block)
         if op.false_region.blocks:
@@ -315,7 +241,7 @@ class Printer(ABC):
     def _arm(self, op: scf.IfOp, block: Block) -> None:
         with self.indented():
             self.block(block)
-            for result, value in zip(op.results, terminated(block).operands if op.results else (), strict=True):
+            for result, value in zip(op.results, yielded(block), strict=True):
                 self.line(f"{self.name(result)} = {self.assigned(value, result)}")
 
     # ---- what each target says its own way
@@ -352,54 +278,6 @@ class Printer(ABC):
     def call(self, op: CallOp) -> None: ...
 
 
-def literal(op: arith.ConstantOp, bare: bool) -> Term:
-    """A constant with its type (`f32(0.5)`), or `bare` (`0.5`) where the text beside it gives the type."""
-    t, value = op.result.type, op.value
-    match value:
-        case IntegerAttr() if is_bool(t):
-            return Term(str(value.value.data != 0))
-        case IntegerAttr():
-            typed, term = isinstance(t, IntegerType) and t.width.data < 64, number(value.value.data)
-        case FloatAttr() if is_half(t):
-            typed, term = True, number(half_bits(value.value.data, dtype_name(t)))
-            return term if bare else call("u16", term)
-        case FloatAttr():
-            typed, term = bytes_of(t) < 8, number(value.value.data, bytes_of(t) * 8)
-        case _:
-            raise CompileError("a kernel constant is one number", op=op.name, got=str(value))
-    return call(register_name(t), term) if typed and not bare else term
-
-
-def is_half(t: Attribute) -> bool:
-    """f16 or bf16: held in registers as the 16 bits that stand in memory."""
-    return register_name(t) in spelling.FROM_HALF if not isinstance(t, BufType) else False
-
-
-def half_bits(value: float, t: str) -> int:
-    """The 16 bits of an f16 or bf16 value, rounded to nearest even."""
-    if t == "f16":
-        try:
-            return int.from_bytes(struct.pack("<e", value), "little")
-        except OverflowError:
-            return 0x7C00 if value > 0 else 0xFC00
-    bits = int.from_bytes(struct.pack("<f", value), "little")
-    if value != value:
-        return bits >> 16 | 0x40
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-
-
-def terminated(block: Block) -> Operation:
-    """The terminator of a block of `scf`."""
-    last = block.last_op
-    assert isinstance(last, scf.YieldOp)
-    return last
-
-
-def _buf(value: SSAValue) -> BufType:
-    assert isinstance(value.type, BufType)
-    return value.type
-
-
-def _used_once_nearby(value: SSAValue) -> bool:
-    use = value.get_user_of_unique_use()
-    return use is not None and use.parent is not None and use.parent is value.owner.parent
+def yielded(block: Block) -> Sequence[SSAValue]:
+    """What a block of `scf` hands to its op."""
+    return last.operands if isinstance(last := block.last_op, scf.YieldOp) else ()

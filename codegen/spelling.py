@@ -1,7 +1,8 @@
 """How scalar ops of `arith` and `math` are spelled in the vocabulary that all targets share: one table row per op.
 
-Enters: an op, its operands as terms, and whether the text handles whole vectors. Leaves: a term, to the printers. A target overrides
-rows where its spelling differs (`Printer.rows`); an op without a row is an error that names op and target.
+Enters: an op, its operands as terms, and whether the result has a value per lane in one variable. Leaves: a term,
+to the printers. A target overrides rows where its spelling differs (`Printer.rows`); an op without a row is an
+error that names op and target.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation
 
 from pelton.codegen.terms import Term, call, infix, number, prefix
-from pelton.dialects.types import dtype_name, is_bool
+from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_float, is_unsigned
 
 
 @dataclass(frozen=True)
@@ -121,30 +122,28 @@ def _ceildiv_signed(op: Operation, args: Sequence[Term], vector: bool) -> Term:
     return prefix("-", call("floordiv", prefix("-", args[0]), args[1]))
 
 
-def _same(op: Operation, args: Sequence[Term], vector: bool) -> Term:
-    return args[0]
-
-
 FROM_HALF: Mapping[str, str] = {"f16": "f16_to_f32", "bf16": "bf16_to_f32"}
 
 
 def convert(x: Term, source: str, target: str, unsigned: bool = False) -> Term:
-    """`x` of register type `source` as `target`; integers count as signed unless `unsigned`. Every step but the last is exact."""
-    if source == target:
-        return x
-    if source in FROM_HALF:
+    """`x` of register type `source` as `target`; integers are signed unless `unsigned`. All steps but the last are exact."""
+    if source in FROM_HALF and source != target:
         return convert(call(FROM_HALF[source], x), "f32", target)
-    if target in FROM_HALF:
-        if source in ("f32", "f64"):
-            return call(f"{source}_to_{target}", x)
+    if target in FROM_HALF and source not in (target, "f32", "f64"):
         return convert(convert(x, source, "f64", unsigned), "f64", target)
-    if unsigned and source[0] == "i" and source != "i1":
-        x = call(f"to_u{source[1:]}", x)
-    if target == "i1":
-        return infix("!=", infix("&", x, number(1)), number(0))
-    if source == "i1" and not unsigned:
-        return convert(prefix("-", call("to_i32", x)), "i32", target)
-    return call(f"to_{target}", x)
+    match source, target:
+        case _ if source == target:
+            return x
+        case (("f32" | "f64"), ("f16" | "bf16")):
+            return call(f"{source}_to_{target}", x)
+        case _, "i1":
+            return infix("!=", infix("&", x, number(1)), number(0))
+        case "i1", _ if not unsigned:
+            return convert(prefix("-", call("to_i32", x)), "i32", target)
+        case _ if unsigned and source in ("i8", "i16", "i32", "i64"):
+            return call(f"to_{target}", call(f"to_u{source[1:]}", x))
+        case _:
+            return call(f"to_{target}", x)
 
 
 def _convert(op: Operation, args: Sequence[Term], vector: bool) -> Term:
@@ -158,8 +157,8 @@ def _convert_unsigned(op: Operation, args: Sequence[Term], vector: bool) -> Term
 
 
 _MATH = (
-    "exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atanh", "tanh", "erf", "floor", "ceil",
-    "roundeven", "trunc", "copysign",
+    "exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atanh", "tanh", "erf",
+    "floor", "ceil", "roundeven", "trunc", "copysign",
 )  # fmt: skip
 
 ROWS: Mapping[str, Row] = {
@@ -174,19 +173,69 @@ ROWS: Mapping[str, Row] = {
     "arith.divsi": Function("truncdiv"), "arith.remsi": Function("truncmod"), "arith.floordivsi": Function("floordiv"),
     "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv_signed,
     "arith.cmpf": _cmpf, "arith.cmpi": _cmpi, "arith.select": Function("where"),
-    "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert, "arith.extsi": _convert,
-    "arith.trunci": _convert, "arith.index_cast": _convert,
+    "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert,
+    "arith.extsi": _convert, "arith.trunci": _convert, "arith.index_cast": _convert,
     "arith.uitofp": _convert_unsigned, "arith.extui": _convert_unsigned,
     "math.absf": Function("absolute"), "math.absi": Function("absolute"), "math.powf": Function("pow"),
     **{f"math.{name}": Function(name) for name in _MATH},
 }  # fmt: skip
 
-VOCABULARY: frozenset[str] = frozenset(
-    """f16 bf16 f32 f64 i1 i8 i16 i32 i64 u8 u16 u32 u64 inf nan W load load_masked store store_masked gather scatter iota below full
-    splat where maximum minimum maxnum minnum exp log log1p sqrt rsqrt sin cos tan asin acos atan atanh tanh erf pow floor ceil
-    roundeven trunc absolute copysign floordiv floormod truncdiv truncmod ult ule to_f32 to_f64 to_i8 to_i16 to_i32 to_i64 to_u8 to_u16
-    to_u32 to_u64 f16_to_f32 bf16_to_f32 f32_to_f16 f32_to_bf16 f64_to_f16 f64_to_bf16 as_mask as_bytes across_add across_mul across_max
-    across_min check tile_f32 tile_f64 tile_i8 tile_i16 tile_i32 tile_i64 tile_u8 tile_u16 tile_u32 tile_u64
-    range min max abs int float bool len print tuple round lo hi ctx""".split()
-)
+MAKES_HALF = frozenset({"arith.select", "arith.truncf", "arith.sitofp", "arith.uitofp"})
+"""Ops whose result may be f16 or bf16: registers hold those as bits, without arithmetic."""
+
+_COMBINE: Mapping[str, Row] = {
+    "add": Infix("+"),
+    "mul": Infix("*"),
+    "max": Function("maximum"),
+    "min": Function("minimum"),
+}
+_COMBINE_MASKS: Mapping[str, Row] = {"max": Infix("|"), "min": Infix("&")}
+_FLOAT_IDENTITY = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
+
+
+def combination(kind: str, t: Attribute, x: Term, y: Term) -> Term | None:
+    """`x` and `y` combined as `kernel.reduce` says; None where the kind has no meaning for the type."""
+    match (_COMBINE_MASKS if is_bool(t) else _COMBINE).get(kind):
+        case Infix(operator):
+            return infix(operator, x, y)
+        case Function(name):
+            return call(name, x, y)
+        case _:
+            return None
+
+
+def identity(kind: str, t: Attribute, bare: bool = False) -> Term:
+    """The literal that changes nothing when combined; without its type where `bare`."""
+    if is_bool(t):
+        return Term(str(kind == "min"))
+    term = number(_FLOAT_IDENTITY[kind]) if is_float(t) else number(_integer_identity(kind, t))
+    return term if bare else call(register_name(t), term)
+
+
+def _integer_identity(kind: str, t: Attribute) -> int:
+    bits = 64 if isinstance(t, IndexType) else bytes_of(t) * 8
+    low, high = (0, 2**bits - 1) if is_unsigned(t) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return {"add": 0, "mul": 1, "max": low, "min": high}[kind]
+
+
+STORAGE: Mapping[str, str] = {"i1": "u8", "f16": "u16", "bf16": "u16"}
+"""Element types that stand in memory as another type; all others stand as themselves."""
+
+
+def storage_name(t: Attribute) -> str:
+    """The type that stands in memory for `t`, as in `tile_u16`."""
+    return STORAGE.get(register_name(t), register_name(t))
+
+
+_WORDS = """
+f16 bf16 f32 f64 i1 i8 i16 i32 i64 u8 u16 u32 u64 inf nan W lo hi ctx range
+load load_masked store store_masked gather scatter iota below full splat where check as_mask as_bytes
+maximum minimum maxnum minnum floordiv floormod truncdiv truncmod ult ule absolute copysign
+exp log log1p sqrt rsqrt sin cos tan asin acos atan atanh tanh erf pow floor ceil roundeven trunc
+to_f32 to_f64 to_i8 to_i16 to_i32 to_i64 to_u8 to_u16 to_u32 to_u64
+f16_to_f32 bf16_to_f32 f32_to_f16 f32_to_bf16 f64_to_f16 f64_to_bf16
+across_add across_mul across_max across_min
+tile_f32 tile_f64 tile_i8 tile_i16 tile_i32 tile_i64 tile_u8 tile_u16 tile_u32 tile_u64
+"""
+VOCABULARY: frozenset[str] = frozenset(_WORDS.split())
 """Names that no variable of a kernel text may take."""

@@ -1,6 +1,7 @@
-"""Python expressions as text with a binding strength, so that printers write the parentheses a reader would and no others.
+"""Python expressions as text with a binding strength, so that printers write the parentheses a reader would.
 
-Enters: numbers, dims and SSA name hints. Leaves: `Term` values, which `codegen.spelling` combines and the printers place on lines.
+Enters: numbers, dims and SSA name hints. Leaves: `Term` values, which `codegen.spelling` combines and the printers
+place on lines.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -56,9 +57,9 @@ def call(function: str, *args: Term | str) -> Term:
     return Term(f"{function}({', '.join(map(str, args))})")
 
 
-def total(terms: Iterable[Term]) -> Term:
+def total(terms: Sequence[Term]) -> Term:
     """The sum of `terms`, `0` of none."""
-    return reduce(lambda x, y: infix("+", x, y), terms, None) or Term("0")
+    return reduce(lambda x, y: infix("+", x, y), terms) if terms else number(0)
 
 
 def number(x: int | float, bits: int = 64) -> Term:
@@ -124,16 +125,15 @@ class Names:
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
         self._next: dict[str, int] = {}
+        self._free: dict[str, list[str]] = {}
 
     def reserve(self, name: str) -> None:
         """Keep `name` from being given out."""
         self._taken.add(name)
 
     def fresh(self, hint: str | None, default: str) -> str:
-        """`hint` if it is a name that is still free, else the hint (or `default`) with the lowest free number behind it."""
-        base = re.sub(r"\W", "_", hint or "", flags=re.ASCII)
-        if not base.isidentifier() or base.strip("_") == "":
-            base = default
+        """`hint` (or `default`) if that name is still free, else with the lowest free number behind it."""
+        base = _base(hint, default)
         name, count = base, self._next.get(base, 0)
         while name in self._taken or keyword.iskeyword(name):
             count += 1
@@ -141,3 +141,17 @@ class Names:
         self._next[base] = count
         self._taken.add(name)
         return name
+
+    def index(self, hint: str | None, default: str) -> str:
+        """Like `fresh`, for variables of one type (loop indices, masks of tails): a released name is taken again."""
+        free = self._free.get(_base(hint, default))
+        return free.pop() if free else self.fresh(hint, default)
+
+    def release(self, name: str, hint: str | None, default: str) -> None:
+        """Let the next `index` with the same hint take `name`."""
+        self._free.setdefault(_base(hint, default), []).append(name)
+
+
+def _base(hint: str | None, default: str) -> str:
+    base = re.sub(r"\W", "_", hint or "", flags=re.ASCII)
+    return base if base.isidentifier() and base.strip("_") else default

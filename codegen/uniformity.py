@@ -1,7 +1,7 @@
 """Which values are the same in all lanes of a team, and how the others move from lane to lane.
 
-Enters: a kernel function and the indices that run over lanes (a CPU: the last index of a loop; a GPU: all of them). Leaves: a step
-per value, for the printers:
+Enters: a kernel function and the indices that run over lanes (a CPU: the last index of a loop; a GPU: all of them).
+Leaves: a step per value, for the printers:
 
 | step | meaning |
 |---|---|
@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pelton.dialects.kernel import BufType, CallOp, DimOp, FuncOp, LanesOp, LoadOp, Loop, ReduceOp, StoreOp
+from pelton.dialects.types import bytes_of
 
 Step: TypeAlias = int | None
 
@@ -36,7 +37,13 @@ def constant_of(value: SSAValue) -> int | None:
 
 def is_index(t: Attribute) -> bool:
     """`index` or `i64`: wide enough that lane 0 and a step say all lanes, wrapping included."""
-    return isinstance(t, IndexType) or (isinstance(t, IntegerType) and t.width.data == 64)
+    return isinstance(t, IndexType) or (isinstance(t, IntegerType) and bytes_of(t) == 8)
+
+
+def buffer_type(value: SSAValue) -> BufType:
+    """The type of a buffer."""
+    assert isinstance(value.type, BufType)
+    return value.type
 
 
 class Steps:
@@ -57,9 +64,8 @@ class Steps:
 
     def span(self, op: LoadOp | StoreOp) -> Step:
         """By how many elements the address of a load or store moves from lane to lane."""
-        assert isinstance(op.buf.type, BufType)
         whole = 0
-        for value, stride in zip(op.index, op.buf.type.element_strides(), strict=True):
+        for value, stride in zip(op.index, buffer_type(op.buf).element_strides(), strict=True):
             if stride == 0 or (step := self[value]) == 0:
                 continue
             if step is None or not isinstance(stride, int):
@@ -143,17 +149,19 @@ class Steps:
         if None in steps or not is_index(op.results[0].type):
             return None
         known = [s for s in steps if s is not None]
+        step: Step = None
         match op:
             case arith.AddiOp():
-                return known[0] + known[1]
+                step = known[0] + known[1]
             case arith.SubiOp():
-                return known[0] - known[1]
+                step = known[0] - known[1]
             case arith.MuliOp():
-                return _scaled(known, [constant_of(o) for o in op.operands])
+                step = _scaled(known, [constant_of(o) for o in op.operands])
             case arith.IndexCastOp() if is_index(op.input.type):
-                return known[0]
+                step = known[0]
             case _:
-                return None
+                pass
+        return step
 
 
 def _scaled(steps: list[int], constants: list[int | None]) -> Step:
