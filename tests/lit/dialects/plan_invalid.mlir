@@ -1,0 +1,36 @@
+// What the verifiers of `plan` refuse.
+// RUN: pelton-opt %s --split-input-file --verify-diagnostics | filecheck %s
+
+// CHECK: 'plan.view' uses the size m, which no argument has
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  %t = plan.view %x at [0] : !plan.buf<[n], f32> to !plan.buf<[m], f32>
+}
+// -----
+// CHECK: 'plan.launch' has no input 1 to work in place on
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  %t = plan.alloc : !plan.buf<[n], f32>
+  plan.launch @k(%x) -> (%t) sizes [n] in_place [1] : (!plan.buf<[n], f32>) -> (!plan.buf<[n], f32>)
+}
+// -----
+// CHECK: expected one offset
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  %t = plan.view %x at [0, 1] : !plan.buf<[n], f32> to !plan.buf<[n], f32>
+}
+// -----
+// CHECK: expected two dims to compare
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  plan.require [n], "one"
+}
+// -----
+// CHECK: 'plan.func' has 1 arguments and 2 names
+"plan.func"() <{sym_name = "main", names = ["x", "y"]}> ({
+^bb0(%x : !plan.buf<[n], f32>):
+}) : () -> ()
+// -----
+// CHECK: expected a divisor other than 0
+plan.func @main("x" = %x : !plan.buf<[n floordiv 0], f32>) {
+}
+// -----
+// CHECK: expected a dim: a number, a symbol or an expression of them
+plan.func @main("x" = %x : !plan.buf<["n"], f32>) {
+}
