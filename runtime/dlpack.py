@@ -29,6 +29,10 @@ CODES: dict[DType, int] = {
 DTYPES = {code: dtype for dtype, code in CODES.items()}
 
 
+class NotOnHost(BufferError):
+    """The memory is another device's."""
+
+
 class _Tensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -77,7 +81,7 @@ def import_array(source: Any) -> tuple[NDArray[np.generic], DType, bool]:
     """
     device = cast("tuple[int, int]", source.__dlpack_device__())
     if int(device[0]) not in HOST_DEVICES:
-        raise BufferError(f"the memory is on DLPack device {tuple(map(int, device))}, not on the host")
+        raise NotOnHost(f"the memory is on DLPack device {tuple(map(int, device))}, not on the host")
     try:
         capsule = source.__dlpack__(max_version=(1, 0))
     except TypeError:  # a producer from before DLPack 1.0

@@ -1,0 +1,73 @@
+"""Models that can run. Enters: an artifact and its weights. Leaves: an `Executable`.
+
+Next: `model.py` checks what users pass and calls it. The interpreter of the nn dialect is an `Executable` too, so that
+interpreted and compiled models share `Model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pelton.artifact import Artifact, TensorInfo
+from pelton.program import Program
+from pelton.runtime.buffer import Buffer
+from pelton.runtime.loader import load_code
+from pelton.runtime.memory import Memory, address_of
+from pelton.runtime.plan import Runner, Shapes
+from pelton.runtime.walker import NativeWalker, PythonWalker, Walker, native_kernel
+
+
+class Executable(Protocol):
+    """A model with its weights bound."""
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        ...
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What `run` takes, in order. A symbol that occurs twice is the same size at both places."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What `run` returns."""
+        ...
+
+    def run(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
+        """The outputs, in new memory, for arguments of these shapes that fit `inputs`. Safe from any thread."""
+        ...
+
+
+class NativeExecutable:
+    """An artifact whose code is mapped and whose `init` program has run on the weights."""
+
+    def __init__(self, artifact: Artifact, weights: Sequence[Buffer], *, reference: bool = False) -> None:
+        """`weights` in the order of `artifact.weights`. With `reference` the plan is walked in Python.
+
+        Raises ArtifactError where this machine cannot run the code, AssertionFailed where a check on the weights fails.
+        """
+        self.name, self.inputs, self.outputs = artifact.name, artifact.inputs, artifact.outputs
+        self._code = load_code(artifact)
+        self._walker_name, self._reference = artifact.walker.name, reference
+        stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
+        made = Runner(artifact.init, self._walker(artifact.init), stored)((), ())
+        self.run = Runner(artifact.main, self._walker(artifact.main), [*stored, *made])
+
+    def _walker(self, program: Program) -> Walker:
+        addresses = [self._code.address(name) for name in program.kernels]
+        if self._reference:
+            return PythonWalker([native_kernel(address) for address in addresses])
+        return NativeWalker(self._code.address(self._walker_name), addresses, self._code)
+
+
+def _over_bytes(info: TensorInfo, data: bytes) -> Buffer:
+    """A buffer over a constant's bytes."""
+    raw = np.frombuffer(data, np.uint8)
+    shape = tuple(dim for dim in info.shape if isinstance(dim, int))
+    address = address_of(raw)
+    return Buffer.over(Memory(address, raw.nbytes, False, raw), address, info.dtype, shape)
