@@ -8,11 +8,12 @@ from __future__ import annotations
 import struct
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute
 
 from pelton.codegen.spelling import register_name
 from pelton.codegen.terms import Term, call, number
+from pelton.codegen.uniformity import is_index
 from pelton.dialects.types import bytes_of, is_bool
 from pelton.support.errors import CompileError
 
@@ -24,7 +25,7 @@ def literal(op: arith.ConstantOp, bare: bool) -> Term:
         case IntegerAttr() if is_bool(t):
             return Term(str(value.value.data != 0))
         case IntegerAttr():
-            typed, term = isinstance(t, IntegerType) and t.width.data < 64, number(value.value.data)
+            typed, term = not is_index(t), number(value.value.data)
         case FloatAttr() if is_half(t):
             typed, term = True, number(half_bits(value.value.data, register_name(t)))
             return term if bare else call("u16", term)

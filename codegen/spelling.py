@@ -126,24 +126,24 @@ FROM_HALF: Mapping[str, str] = {"f16": "f16_to_f32", "bf16": "bf16_to_f32"}
 
 
 def convert(x: Term, source: str, target: str, unsigned: bool = False) -> Term:
-    """`x` of register type `source` as `target`; integers are signed unless `unsigned`. All steps but the last are exact."""
-    if source in FROM_HALF and source != target:
+    """`x` of register type `source` as `target`; integers are signed unless `unsigned`. Only the last step rounds."""
+    if source == target:
+        return x
+    if source in FROM_HALF:
         return convert(call(FROM_HALF[source], x), "f32", target)
-    if target in FROM_HALF and source not in (target, "f32", "f64"):
-        return convert(convert(x, source, "f64", unsigned), "f64", target)
+    if target in FROM_HALF:
+        exact = source if source in ("f32", "f64") else "f64"
+        return call(f"{exact}_to_{target}", convert(x, source, exact, unsigned))
     match source, target:
-        case _ if source == target:
-            return x
-        case (("f32" | "f64"), ("f16" | "bf16")):
-            return call(f"{source}_to_{target}", x)
         case _, "i1":
-            return infix("!=", infix("&", x, number(1)), number(0))
+            x = infix("!=", infix("&", x, number(1)), number(0))
         case "i1", _ if not unsigned:
-            return convert(prefix("-", call("to_i32", x)), "i32", target)
-        case _ if unsigned and source in ("i8", "i16", "i32", "i64"):
-            return call(f"to_{target}", call(f"to_u{source[1:]}", x))
+            x = convert(prefix("-", call("to_i32", x)), "i32", target)
+        case (("i8" | "i16" | "i32" | "i64"), _) if unsigned:
+            x = call(f"to_{target}", call(f"to_u{source[1:]}", x))
         case _:
-            return call(f"to_{target}", x)
+            x = call(f"to_{target}", x)
+    return x
 
 
 def _convert(op: Operation, args: Sequence[Term], vector: bool) -> Term:
