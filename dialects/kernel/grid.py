@@ -22,8 +22,6 @@ _ARITHMETIC: Mapping[type[Operation], Callable[[Dim, Dim], Dim]] = {
     arith.SubiOp: dims.sub,
     arith.MuliOp: dims.mul,
     arith.FloorDivSIOp: dims.floordiv,
-    arith.DivSIOp: dims.floordiv,
-    arith.DivUIOp: dims.floordiv,
     arith.CeilDivUIOp: dims.ceildiv,
     arith.CeilDivSIOp: dims.ceildiv,
     arith.MinSIOp: dims.minimum,
@@ -62,5 +60,9 @@ def dim_of(value: SSAValue) -> Dim:
             return _ARITHMETIC[type(op)](dim_of(op.operands[0]), dim_of(op.operands[1]))
         case owner:
             got = owner.name if isinstance(owner, Operation) else "a block argument"
-            raise CompileError("the number of grid items is not known before the kernel runs", op="kernel.grid",
-                               expected="bounds made of kernel.dim, constants and index arithmetic", got=got)  # fmt: skip
+            raise CompileError(
+                "the number of grid items is not known before the kernel runs",
+                op="kernel.grid",
+                expected="bounds made of kernel.dim, constants and index arithmetic",
+                got=got,
+            )
