@@ -74,8 +74,13 @@ def _add_shim(module: Any, name: str) -> None:
 
 
 def optimised(source: Source, machine: Machine) -> Any:
-    """The LLVM module ready for the assembler."""
-    module = binding.parse_assembly(unoptimised(source, machine))
+    """The LLVM module of a kernel, ready for the assembler."""
+    return optimise(unoptimised(source, machine), machine)
+
+
+def optimise(text: str, machine: Machine) -> Any:
+    """LLVM IR as text, ready for the assembler."""
+    module = binding.parse_assembly(text)
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = False
     options.slp_vectorization = False
