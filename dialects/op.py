@@ -6,23 +6,30 @@
 - `evaluate`: the meaning, in NumPy: computed in float64 and rounded once. The interpreter, constant folding and the tests use it;
 - one of: `expand` (itself in smaller ops), or `element` (the scalar code of one result element, for a `Pointwise` op), or a class that
   `passes/lower_groups.py` knows by kind (`Reduction`, matmul);
-- `ulp`: how far, per dtype, compiled code may stand from `evaluate`, in units in the last place.
+- `tolerance`: how far compiled code may stand from `evaluate`. Most ops only give `ULP`, steps of the result's dtype; an op that sums
+  overrides the method, since its error scales with what it sums and not with the sum;
+- `requires`: what must hold between sizes that only a run knows.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from xdsl.dialects.builtin import UnknownLoc, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnknownLoc, f64, i1, i64
+from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from pelton.dialects.types import TensorType
+from pelton.dialects.dims import Dim
+from pelton.dialects.fold import fold_constants
+from pelton.dialects.types import TensorType, dtype_name
 
 if TYPE_CHECKING:
     from xdsl.builder import Builder
@@ -42,10 +49,27 @@ PLACEHOLDER = TensorType((), i1)
 """What a result's type is before it is inferred."""
 
 
-class NnOp(IRDLOperation):
+@dataclass(frozen=True)
+class Requirement:
+    """What the plan checks before an op runs: `lhs` equals (`eq`) or is at most (`le`) `rhs`; `message` says so to the user."""
+
+    relation: str
+    lhs: Dim
+    rhs: Dim
+    message: str
+
+    def holds(self, lhs: int, rhs: int) -> bool:
+        """Whether the relation holds between two known sizes."""
+        return lhs == rhs if self.relation == "eq" else lhs <= rhs
+
+
+class NnOp(IRDLOperation, HasFolderInterface):
     """The base of every tensor op. See the module's docstring for what a subclass gives."""
 
-    ulp: ClassVar[Mapping[str, float]] = {}
+    ULP: ClassVar[Mapping[str, float]] = {}
+    """Steps between neighbouring numbers that compiled code may be off, by dtype; a dtype that is not named allows none."""
+    FOLDS: ClassVar[bool] = True
+    """Whether a call on constants becomes a constant; False where the op is cheaper than the memory of its result."""
 
     @abstractmethod
     def infer(self) -> Sequence[TensorType]:
@@ -58,6 +82,21 @@ class NnOp(IRDLOperation):
     def expand(self, builder: Builder) -> Sequence[SSAValue] | None:
         """The same results from smaller ops inserted by `builder`; None for a primitive op."""
         return None
+
+    def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        """Per result of `evaluate`, the absolute error that is allowed in each element; 0 means the same value, sign of zero included."""
+        from pelton.dialects.nn.reference import spacing
+
+        types = [r.type for r in self.results if isinstance(r.type, TensorType)]
+        return [self.ULP.get(dtype_name(t.dtype), 0) * spacing(y) for t, y in zip(types, results, strict=True)]
+
+    def requires(self) -> Sequence[Requirement]:
+        """Relations between symbolic sizes that `infer` could not decide."""
+        return ()
+
+    def fold(self) -> Sequence[SSAValue | Attribute] | None:
+        """The results as constants where all operands are constants and the results are small."""
+        return fold_constants(self) if self.FOLDS and self.operands else None
 
     @classmethod
     def make(cls, *operands: SSAValue, location: Any = None, **properties: Attribute) -> Self:
@@ -126,7 +165,7 @@ class NnOp(IRDLOperation):
         if self.operands:
             printer.print_string(" ")
             printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes({**self.properties, **self.attributes})
+        _print_attributes(printer, {**self.properties, **self.attributes})
         printer.print_string(" : ")
         types = {v.type for v in (*self.operands, *self.results)}
         if len(types) == 1 and len(self.results) == 1:
@@ -135,8 +174,27 @@ class NnOp(IRDLOperation):
             printer.print_operation_type(self)
 
 
+def _print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> None:
+    """`{axis = 1, epsilon = 1.000000e-05}`: an attribute dictionary without the types that its parser assumes anyway."""
+    if not attributes:
+        return
+    printer.print_string(" {")
+    for k, (name, value) in enumerate(attributes.items()):
+        printer.print_string(f"{', ' if k else ''}{name} = ")
+        match value:
+            case IntegerAttr() if value.type == i64:
+                printer.print_string(str(value.value.data))
+            case FloatAttr() if value.type == f64:
+                printer.print_float(value.value.data, f64)
+            case _:
+                printer.print_attribute(value)
+    printer.print_string("}")
+
+
 class Pointwise(NnOp):
     """An op each of whose result elements is scalar code over single elements of its operands: what fusion can inline anywhere."""
+
+    traits = traits_def(Pure())
 
     @abstractmethod
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
@@ -144,9 +202,19 @@ class Pointwise(NnOp):
 
 
 class Reduction(NnOp):
-    """Combines all elements along one axis, which stays with size 1. `kind` is one of the kernel dialect's."""
+    """Combines all elements along one axis, which stays with size 1."""
 
-    kind: ClassVar[str]
+    traits = traits_def(Pure())
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """How two elements combine: one of the kernel dialect's kinds."""
+
+    @property
+    @abstractmethod
+    def accumulator(self) -> Attribute:
+        """The dtype elements are combined in: f32 for f16 and bf16, which are rounded once at the end; else their own."""
 
     @property
     @abstractmethod

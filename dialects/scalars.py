@@ -7,16 +7,18 @@ steps. Nothing is ever reassociated or contracted.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType, StringAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import INDEX, DimOp
+from pelton.dialects.kernel import INDEX, BufType, CheckOp, DimOp, LoadOp
 from pelton.dialects.types import bytes_of, is_bool, is_float, is_int
 
 F32, F64 = Float32Type(), Float64Type()
@@ -27,6 +29,7 @@ BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None]] = {
     "mul": (arith.MulfOp, arith.MuliOp),
     "div": (arith.DivfOp, arith.DivSIOp),
     "floordiv": (None, arith.FloorDivSIOp),
+    "rem": (None, arith.RemSIOp),
     "max": (arith.MaximumfOp, arith.MaxSIOp),
     "min": (arith.MinimumfOp, arith.MinSIOp),
     "pow": (math.PowFOp, None),
@@ -56,10 +59,35 @@ class Scalars:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self.guard: SSAValue | None = None
 
     def insert(self, op: Operation) -> SSAValue:
         """Inserts any op of one result."""
         return self.builder.insert(op).results[0]
+
+    # memory
+    @contextmanager
+    def where(self, condition: SSAValue) -> Generator[None]:
+        """Code inside runs for lanes where `condition` holds only: others load nothing and fail no check, their values are void."""
+        outer = self.guard
+        self.guard = condition if outer is None else self.binary("and", outer, condition)
+        try:
+            yield
+        finally:
+            self.guard = outer
+
+    def load(self, buf: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
+        """One element of a buffer, 0 where the guard does not hold."""
+        assert isinstance(buf.type, BufType)
+        if self.guard is None:
+            return self.insert(LoadOp(buf, index))
+        return self.insert(LoadOp(buf, index, self.guard, self.constant(0, buf.type.elem)))
+
+    def check(self, ok: SSAValue, index: SSAValue, value: SSAValue, text: str) -> None:
+        """Records the lane with linear index `index` as failed unless `ok`."""
+        if self.guard is not None:
+            ok = self.binary("or", ok, self.logical_not(self.guard))
+        self.builder.insert(CheckOp(operands=[ok, index, value], properties={"text": StringAttr(text)}))
 
     # constants
     def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:
@@ -99,7 +127,10 @@ class Scalars:
 
     # arithmetic
     def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv max min and or xor shl shr` on integers."""
+        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv rem max min and or xor shl shr` on integers.
+
+        `rem` has the sign of `x`, as C's `%`. Integer division by zero gives 0.
+        """
         if x.type == INDEX and (folded := self._fold(name, x, y)) is not None:
             return folded
         floating, integer = BINARY[name]
@@ -195,6 +226,8 @@ class Scalars:
         if bytes_of(x.type) == bytes_of(to):  # f16 ↔ bf16
             return self.cast(self.cast(x, F32), to)
         op = arith.ExtFOp if bytes_of(to) > bytes_of(x.type) else arith.TruncFOp
+        if op is arith.ExtFOp and isinstance(x.owner, arith.ConstantOp) and isinstance(x.owner.value, FloatAttr):
+            return self.constant(x.owner.value.value.data, to)
         if bytes_of(x.type) + bytes_of(to) == 10 and op is arith.ExtFOp:  # half → f64
             return self.insert(arith.ExtFOp(self.insert(arith.ExtFOp(x, F32)), F64))
         return self.insert(op(x, to))  # pyright: ignore[reportArgumentType]

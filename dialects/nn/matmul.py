@@ -1,0 +1,100 @@
+"""Matrix products: `nn.matmul`, and the packed form that lowering gives its right-hand side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+from pelton.dialects.nn.elementwise import mismatch_remedy
+from pelton.dialects.nn.expansion import Expansion
+from pelton.dialects.nn.reduce import finite
+from pelton.dialects.nn.shapes import shape_text
+from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Sizes
+from pelton.dialects.scalars import F32
+from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_bool, is_float
+
+if TYPE_CHECKING:
+    from xdsl.builder import Builder
+
+    from pelton.dialects.scalars import Scalars
+
+
+class Product(NnOp):
+    """What both forms of a matrix product share: the error bound, and half types through f32."""
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        """A sum of k products in any order, each rounded or not: k units of the sum of the products' magnitudes."""
+        from pelton.dialects.nn import reference
+
+        a, b = inputs
+        if not reference.is_float(a):
+            return [0 * reference.spacing(results[0])]
+        with reference.quiet():
+            magnitude = self.multiply(abs(reference.wide(a)), abs(reference.wide(b)), sizes)
+            error = (a.shape[-1] + 1) * reference.unit(a.dtype) * magnitude + reference.half_step(results[0])
+        return [finite(error)]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        from pelton.dialects.nn import reference
+
+        with reference.quiet():
+            y = self.multiply(*(reference.wide(x) for x in inputs), sizes)
+        return [reference.rounded(y, self.result_type.dtype)]
+
+    def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
+        """The product in NumPy."""
+        raise TypeError(f"'{self.name}' has no NumPy meaning")
+
+
+@irdl_op_definition
+class MatmulOp(Product):
+    """`nn.matmul %a, %b`: [..., m, k] × [..., k, n] → [..., m, n]; the leading sizes are equal, or b has none and is shared."""
+
+    name = "nn.matmul"
+
+    def infer(self) -> Sequence[TensorType]:
+        a, b = self.tensor(0), self.tensor(1)
+        if (a.dtype, a.device) != (b.dtype, b.device):
+            raise VerifyException(f"'nn.matmul' expects one dtype and device, got {a} and {b}; {mismatch_remedy(a, b)}")
+        if is_bool(a.dtype):
+            raise VerifyException("'nn.matmul' expects numbers, got i1; convert with nn.cast")
+        if a.rank < 2 or b.rank < 2 or a.shape[-1] != b.shape[-2] or b.shape[:-2] not in ((), a.shape[:-2]):
+            raise VerifyException(
+                f"'nn.matmul' expects [..., m, k] and [..., k, n] with equal leading sizes, or [k, n], got "
+                f"{shape_text(a.shape)} and {shape_text(b.shape)}; broadcast or reshape first"
+            )
+        return [a.with_shape((*a.shape[:-1], b.shape[-1]))]
+
+    def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
+        return a @ b
+
+    def expand(self, builder: Builder) -> Sequence[SSAValue] | None:
+        """Halves: in f32. Integers: products, then their sum. f32 and f64 have a kernel of their own."""
+        a, b = self.tensor(0), self.tensor(1)
+        e = Expansion(builder)
+        if is_float(a.dtype):
+            if bytes_of(a.dtype) > 2:
+                return None
+            y = e.matmul(e.cast(self.lhs, F32), e.cast(self.rhs, F32))
+            return [e.cast(y, a.dtype)]
+        lead, m, k, n = a.shape[:-2], a.shape[-2], a.shape[-1], b.shape[-1]
+        swapped = [*range(b.rank - 2), b.rank - 1, b.rank - 2]
+        columns = e.permute(self.rhs, swapped)
+        space: tuple[Dim, ...] = (*lead, m, n, k)
+        left = e.broadcast(e.reshape(self.lhs, (*lead, m, 1, k)), space)
+        right = e.broadcast(e.reshape(columns, (*b.shape[:-2], 1, n, k)), space)
+        return [e.reshape(e.sum(e.mul(left, right), len(space) - 1), (*lead, m, n))]
