@@ -73,7 +73,8 @@ class Encoder:
                 self.builder.copy(self.slots[op.target], self.slots[op.source], size)
             case plan.RequireOp():
                 lhs, rhs = op.dims.data
-                self.builder.require_equal(self.size(lhs), self.size(rhs), op.message.data)
+                require = self.builder.require_equal if op.relation.data == "eq" else self.builder.require_at_most
+                require(self.size(lhs), self.size(rhs), op.message.data)
             case plan.OutputOp():
                 pass
             case _:

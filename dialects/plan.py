@@ -182,7 +182,7 @@ class ArenaOp(IRDLOperation):
 
 @irdl_op_definition
 class ViewOp(IRDLOperation):
-    """`%t = plan.view %a at [offset] : !plan.buf<…> to !plan.buf<…>`: the same memory from a byte offset on, as another shape."""
+    """`%t = plan.view %a at [offset] : !plan.buf<…>`: the same memory from a byte offset on, as another shape."""
 
     name = "plan.view"
     source = operand_def(BufType)
@@ -199,16 +199,13 @@ class ViewOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ViewOp:
-        source = parser.parse_unresolved_operand()
+        source = parser.parse_operand("expected the buffer to look into, defined above")
         parser.parse_keyword("at")
         offset = DimsAttr.parse_parameter(parser)
-        parser.parse_punctuation(":")
-        before = parser.parse_type()
-        parser.parse_keyword("to")
-        t = parser.parse_type()
         if len(offset) != 1:
             parser.raise_error("expected one offset")
-        return cls(parser.resolve_operand(source, before), offset[0], t)  # pyright: ignore[reportArgumentType]
+        parser.parse_punctuation(":")
+        return cls(source, offset[0], parser.parse_type())  # pyright: ignore[reportArgumentType]
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -216,8 +213,6 @@ class ViewOp(IRDLOperation):
         printer.print_string(" at ")
         self.offset.print_parameter(printer)
         printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" to ")
         printer.print_attribute(self.buf.type)
 
 
@@ -304,31 +299,41 @@ class CopyOp(IRDLOperation):
         super().__init__(operands=[source, target])
 
 
+RELATIONS = ("eq", "le")
+
+
 @irdl_op_definition
 class RequireOp(IRDLOperation):
-    """`plan.require [a, b], "rebind: …"`: stop with the message and both sizes where two dims differ."""
+    """`plan.require eq [a, b], "…"`: stop with the message and both sizes unless a equals (`eq`) or is at most (`le`) b."""
 
     name = "plan.require"
+    relation = prop_def(StringAttr)
     dims = prop_def(DimsAttr)
     message = prop_def(StringAttr)
     traits = traits_def(MemoryWriteEffect())
 
-    def __init__(self, lhs: Dim, rhs: Dim, message: str) -> None:
-        super().__init__(properties={"dims": DimsAttr((lhs, rhs)), "message": StringAttr(message)})
+    def __init__(self, relation: str, lhs: Dim, rhs: Dim, message: str) -> None:
+        properties = {"relation": StringAttr(relation), "dims": DimsAttr((lhs, rhs)), "message": StringAttr(message)}
+        super().__init__(properties=properties)
 
     @classmethod
     def parse(cls, parser: Parser) -> RequireOp:
+        relation = parser.parse_identifier()
         pair = DimsAttr.parse_parameter(parser)
         parser.parse_punctuation(",")
         if len(pair) != 2:
             parser.raise_error("expected two dims to compare")
-        return cls(pair[0], pair[1], parser.parse_str_literal())
+        return cls(relation, pair[0], pair[1], parser.parse_str_literal())
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
+        printer.print_string(f" {self.relation.data} ")
         self.dims.print_parameter(printer)
         printer.print_string(", ")
         printer.print_string_literal(self.message.data)
+
+    def verify_(self) -> None:
+        if self.relation.data not in RELATIONS:
+            raise VerifyException(f"'plan.require' expects a relation out of {', '.join(RELATIONS)}, got {self.relation.data}")
 
 
 PLAN = Dialect(

@@ -21,7 +21,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from pelton.dialects import kernel, plan
 from pelton.dialects.nn import GroupOp, RebindOp, ReshapeOp, WeightOp
-from pelton.dialects.op import location_of
+from pelton.dialects.op import NnOp, location_of
 from pelton.dialects.types import TensorType
 from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
@@ -126,12 +126,8 @@ class Lowering:
                 pass
             case GroupOp():
                 self.launch(op)
-            case RebindOp():
-                for before, after in zip(op.tensor().shape, op.result_type.shape, strict=True):
-                    if before != after:
-                        self.builder.insert(plan.RequireOp(before, after, f"rebind: {op.message.data}".rstrip(": ")))
-                self.view(op)
-            case ReshapeOp():
+            case ReshapeOp() | RebindOp():
+                self.require(op)
                 self.view(op)
             case func.ReturnOp():
                 for number, value in enumerate(op.arguments):
@@ -151,7 +147,14 @@ class Lowering:
         new.buf.name_hint = op.results[0].name_hint
         self.buffers[op.results[0]] = new.buf
 
+    def require(self, op: NnOp) -> None:
+        for r in op.requires():
+            self.builder.insert(plan.RequireOp(r.relation, r.lhs, r.rhs, r.message))
+
     def launch(self, group: GroupOp) -> None:
+        for op in group.body.block.ops:
+            if isinstance(op, NnOp):
+                self.require(op)
         function, nest = lower_group(group)
         name = self.kernels.add(function)
         inputs: list[SSAValue] = []
@@ -181,12 +184,16 @@ class Lowering:
             self.builder.insert(plan.CopyOp(buffer, target.buf))
             return
         output = plan.OutputOp(number, t)
-        view = plan.ViewOp(output.buf, 0, plan.buf_type(base))
-        self.body.insert_ops_before([output, view], alloc)
-        base.replace_all_uses_with(view.buf)
+        self.body.insert_op_before(output, alloc)
+        home: SSAValue = output.buf
+        if base.type != t:
+            view = plan.ViewOp(output.buf, 0, plan.buf_type(base))
+            self.body.insert_op_before(view, alloc)
+            home = view.buf
+        base.replace_all_uses_with(home)
         for key, known in self.buffers.items():
             if known is base:
-                self.buffers[key] = view.buf
+                self.buffers[key] = home
         alloc.detach()
         alloc.erase()
 

@@ -14,32 +14,52 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder, InsertPoint
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, LoadOp, StoreOp
+from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, StoreOp
 from pelton.dialects.nn import GroupOp
 from pelton.dialects.op import NnOp, Pointwise, Reduction
 from pelton.dialects.scalars import Scalars
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
 
-Key = tuple[SSAValue, tuple[SSAValue, ...]]
-Indices = list[SSAValue]
+Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
+"""A tensor value, an index, and the guard under which the scalar was computed."""
 
 
 class KernelScalars(Scalars):
-    """Scalars whose sizes are the enclosing kernel function's own symbols."""
+    """Scalars whose sizes are the enclosing kernel function's own symbols; sizes and index constants stand once, at its top."""
 
     def __init__(self, builder: Builder, symbol: Callable[[Dim], str]) -> None:
         super().__init__(builder)
         self.symbol = symbol
+        self.top = builder.insertion_point.block
+        self.known: dict[int | str, SSAValue] = {}
+        self.last: Operation | None = None
 
     def dim(self, dim: Dim) -> SSAValue:
         if isinstance(dim, int):
             return self.index(dim)
-        return self.insert(DimOp(self.symbol(dim)))
+        name = self.symbol(dim)
+        return self._once(name, DimOp(name))
+
+    def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:
+        if dtype != INDEX:
+            return super().constant(value, dtype)
+        return self._once(int(value), arith.ConstantOp(IntegerAttr(int(value), INDEX)))
+
+    def _once(self, key: int | str, op: Operation) -> SSAValue:
+        if key not in self.known:
+            before = self.last.next_op if self.last is not None else self.top.first_op
+            if before is None:
+                self.top.add_op(op)
+            else:
+                self.top.insert_op_before(op, before)
+            self.last = op
+            self.known[key] = op.results[0]
+        return self.known[key]
 
 
 @dataclass(eq=False)
@@ -114,11 +134,13 @@ class Nest:
     # scalars of tensor values
     def read(self, value: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
         """The scalar that `value`, an input or an op of the group, has at `index`."""
-        key = (value, tuple(index))
+        place = tuple(index)
+        key = (value, place, self.b.guard)
         for scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        scalar = self._emit(value, key[1])
+            for known in (key, (value, place, None)):
+                if known in scope:
+                    return scope[known]
+        scalar = self._emit(value, place)
         self.scopes[-1][key] = scalar
         return scalar
 
@@ -126,7 +148,7 @@ class Nest:
         if value in self.bound:
             return self.bound[value]
         if value in self.stored:
-            return self.b.insert(LoadOp(self.output(self.result.shape), index))
+            return self.b.load(self.output(self.result.shape), index)
         match value.owner:
             case Block():
                 return self._load(value, index)
@@ -148,12 +170,12 @@ class Nest:
             argument = self.buffer(value, shape)
         same_place = index == self.finished and bytes_of(value.type.dtype) == bytes_of(self.result.dtype)
         argument.in_place = argument.in_place and same_place and not self.stored
-        return self.b.insert(LoadOp(argument.buffer, index))
+        return self.b.load(argument.buffer, index)
 
     def _sequential(self, op: Reduction, index: tuple[SSAValue, ...]) -> SSAValue:
         """A reduction that one lane runs by itself, element after element."""
         axis, kind = op.axis_index, op.kind
-        wide = accumulator(op)
+        wide = op.accumulator
         one = self.b.index(1)
         start, stop = self.b.constant(identity(kind, wide), wide), self.b.dim(op.tensor().shape[axis])
         block = Block(arg_types=[INDEX, wide])
@@ -218,14 +240,6 @@ def identity(kind: str, dtype: Attribute) -> float | int:
     assert isinstance(dtype, IntegerType)
     limit = 2 ** (dtype.width.data - 1)
     return -limit if kind == "max" else limit - 1
-
-
-def accumulator(op: Reduction) -> Attribute:
-    """The type a reduction is carried in: f32 for the half floats, else the operand's own."""
-    from pelton.dialects.scalars import F32
-
-    dtype = op.tensor().dtype
-    return F32 if is_float(dtype) and bytes_of(dtype) == 2 else dtype
 
 
 def describe(group: GroupOp) -> str:

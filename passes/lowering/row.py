@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from pelton.dialects.kernel import INDEX, GridOp, LanesOp, ReduceOp, StoreOp
 from pelton.dialects.kernel import YieldOp as KernelYieldOp
 from pelton.dialects.op import NnOp, Pointwise, Reduction
-from pelton.passes.lowering.nest import Nest, accumulator
+from pelton.passes.lowering.nest import Nest
 
 EXPENSIVE = frozenset(
     f"nn.{name}"
@@ -49,7 +49,7 @@ def _ready(nest: Nest, op: NnOp) -> bool:
 
 def _reduce(nest: Nest, op: Reduction, outer: tuple[SSAValue, ...], kept: SSAValue | None) -> SSAValue:
     """One team reduction over the row; on the way it stores `kept` if it is the first to compute it."""
-    wide = accumulator(op)
+    wide = op.accumulator
     block = Block(arg_types=[INDEX])
     block.args[0].name_hint = "j"
     index = (*outer, block.args[0])

@@ -5,20 +5,20 @@
 
 // CHECK:      plan.func @main("x" = %x: !plan.buf<[n, 4], f32>, "w" = %w: !plan.buf<[4], f32>) {
 // CHECK-NEXT:   %a = plan.arena : !plan.buf<[16*n + 64], i8>
-// CHECK-NEXT:   %t = plan.view %a at [64] : !plan.buf<[16*n + 64], i8> to !plan.buf<[n, 4], f32>
+// CHECK-NEXT:   %t = plan.view %a at [64] : !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   %y = plan.output 0 : !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   %z = plan.alloc : !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%t) sizes [n, 4] in_place [0] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
-// CHECK-NEXT:   plan.require [n, 4], "rebind: rows"
+// CHECK-NEXT:   plan.require eq [n, 4], "rebind: rows"
 plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32>) {
   %a = plan.arena : !plan.buf<[n*16 + 64], i8>
-  %t = plan.view %a at [64] : !plan.buf<[n*16 + 64], i8> to !plan.buf<[n, 4], f32>
+  %t = plan.view %a at [64] : !plan.buf<[n, 4], f32>
   %y = plan.output 0 : !plan.buf<[n, 4], f32>
   %z = plan.alloc : !plan.buf<[n, 4], f32>
   plan.launch @k(%x, %w) -> (%t) sizes [n, 4] in_place [0] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>)
   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>)
   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
-  plan.require [n, 4], "rebind: rows"
+  plan.require eq [n, 4], "rebind: rows"
 }

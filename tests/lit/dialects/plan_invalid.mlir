@@ -3,7 +3,7 @@
 
 // CHECK: 'plan.view' uses the size m, which no argument has
 plan.func @main("x" = %x : !plan.buf<[n], f32>) {
-  %t = plan.view %x at [0] : !plan.buf<[n], f32> to !plan.buf<[m], f32>
+  %t = plan.view %x at [0] : !plan.buf<[m], f32>
 }
 // -----
 // CHECK: 'plan.launch' has no input 1 to work in place on
@@ -14,12 +14,12 @@ plan.func @main("x" = %x : !plan.buf<[n], f32>) {
 // -----
 // CHECK: expected one offset
 plan.func @main("x" = %x : !plan.buf<[n], f32>) {
-  %t = plan.view %x at [0, 1] : !plan.buf<[n], f32> to !plan.buf<[n], f32>
+  %t = plan.view %x at [0, 1] : !plan.buf<[n], f32>
 }
 // -----
 // CHECK: expected two dims to compare
 plan.func @main("x" = %x : !plan.buf<[n], f32>) {
-  plan.require [n], "one"
+  plan.require eq [n], "one"
 }
 // -----
 // CHECK: 'plan.func' has 1 arguments and 2 names
@@ -33,4 +33,9 @@ plan.func @main("x" = %x : !plan.buf<[n floordiv 0], f32>) {
 // -----
 // CHECK: expected a dim: a number, a symbol or an expression of them
 plan.func @main("x" = %x : !plan.buf<["n"], f32>) {
+}
+// -----
+// CHECK: 'plan.require' expects a relation out of eq, le, got lt
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  plan.require lt [n, 4], "less"
 }

@@ -39,7 +39,7 @@ plan.func @views("x" = %x : !plan.buf<[n], f32>) {
   %y = plan.output 0 : !plan.buf<[n], f32>
   %a = plan.alloc : !plan.buf<[n], f32>
   plan.launch @f(%x) -> (%a) sizes [n] : (!plan.buf<[n], f32>) -> (!plan.buf<[n], f32>)
-  %v = plan.view %a at [0] : !plan.buf<[n], f32> to !plan.buf<[1, n], f32>
+  %v = plan.view %a at [0] : !plan.buf<[1, n], f32>
   %b = plan.alloc : !plan.buf<[n], f32>
   plan.launch @f(%x) -> (%b) sizes [n] : (!plan.buf<[n], f32>) -> (!plan.buf<[n], f32>)
   plan.launch @g(%v, %b) -> (%y) sizes [n] : (!plan.buf<[1, n], f32>, !plan.buf<[n], f32>) -> (!plan.buf<[n], f32>)
