@@ -1,14 +1,14 @@
 """Where the time went: stages of work enter as `with stage("fuse"):`, a list of names and milliseconds leaves.
 
-Whoever wants the list opens `recording()` around the work; `PELTON_DEBUG=1` prints each stage on stderr as it ends.
-With neither, a stage costs a few microseconds.
+Whoever wants the list opens `recording()` around the work, with a function if it wants to hear of each stage as it begins;
+`PELTON_DEBUG=1` prints each stage on stderr as it ends. With neither, a stage costs a few microseconds.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,6 +31,7 @@ class Recording:
     """The stages finished so far, in the order in which they ended."""
 
     stages: list[Stage] = field(default_factory=list[Stage])
+    watch: Callable[[str], object] | None = None
 
     def totals(self) -> dict[str, float]:
         """CPU milliseconds per name, stages of one name added up, in order of first end."""
@@ -49,9 +50,12 @@ _depth: ContextVar[int] = ContextVar("_depth", default=0)
 
 
 @contextmanager
-def recording() -> Generator[Recording]:
-    """Collect the stages that end in this block, in this thread and in threads that run in copies of its context."""
-    record = Recording()
+def recording(watch: Callable[[str], object] | None = None) -> Generator[Recording]:
+    """Collect the stages that end in this block, in this thread and in threads that run in copies of its context.
+
+    `watch` is called with the name of each stage as it begins, in the thread of that stage: for a progress line.
+    """
+    record = Recording(watch=watch)
     token = _recordings.set((*_recordings.get(), record))
     try:
         yield record
@@ -62,6 +66,9 @@ def recording() -> Generator[Recording]:
 @contextmanager
 def stage(name: str) -> Generator[None]:
     """Time the block as one stage of this thread. A stage that raises is recorded too."""
+    for record in _recordings.get():
+        if record.watch is not None:
+            record.watch(name)
     token = _depth.set(_depth.get() + 1)
     cpu, wall = time.thread_time(), time.perf_counter()
     try:
