@@ -24,7 +24,7 @@ from pelton.codegen.literals import is_half
 from pelton.codegen.source import Source
 from pelton.codegen.spelling import VOCABULARY, Function, Infix, Row, register_name
 from pelton.codegen.terms import Term, call, infix
-from pelton.codegen.uniformity import Steps, buffer_type, constant_of
+from pelton.codegen.uniformity import Steps, buffer_type, constant_of, yielded
 from pelton.dialects.kernel import (
     BarrierOp,
     CallOp,
@@ -276,8 +276,3 @@ class Printer(Body, ABC):
 
     @abstractmethod
     def call(self, op: CallOp) -> None: ...
-
-
-def yielded(block: Block) -> Sequence[SSAValue]:
-    """What a block of `scf` hands to its op."""
-    return last.operands if isinstance(last := block.last_op, scf.YieldOp) else ()

@@ -46,6 +46,11 @@ def buffer_type(value: SSAValue) -> BufType:
     return value.type
 
 
+def yielded(block: Block) -> Sequence[SSAValue]:
+    """What a block of `scf` hands to its op."""
+    return last.operands if isinstance(last := block.last_op, scf.YieldOp) else ()
+
+
 class Steps:
     """The steps of all values of one function; `lane_args` picks the indices of a loop that run over lanes."""
 
@@ -119,12 +124,10 @@ class Steps:
         self._join(index, None if diverges else 0)
         for arg, start in zip(carried, op.iter_args, strict=True):
             self._join(arg, None if diverges else self[start])
-        last = op.body.block.last_op
-        assert isinstance(last, scf.YieldOp)
         self._divergent += diverges
         while True:
             self._block(op.body.block)
-            news = [self._join(a, self[a], self[y]) for a, y in zip(carried, last.operands, strict=True)]
+            news = [self._join(a, self[a], self[y]) for a, y in zip(carried, yielded(op.body.block), strict=True)]
             if not any(news):
                 break
         self._divergent -= diverges
@@ -139,7 +142,7 @@ class Steps:
             self._block(region.block)
         self._divergent -= diverges
         for k, result in enumerate(op.results):
-            steps = [self[y.operands[k]] for r in regions if isinstance(y := r.block.last_op, scf.YieldOp)]
+            steps = [self[yielded(r.block)[k]] for r in regions]
             self._join(result, *([None] if diverges else steps))
 
     def _step_of(self, op: Operation) -> Step:

@@ -19,10 +19,10 @@ from typing import ClassVar, TypeAlias
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pelton.codegen.printer import Printer, yielded
+from pelton.codegen.printer import Printer
 from pelton.codegen.spelling import combination, identity, storage_name
 from pelton.codegen.terms import CONDITION, Term, call, infix, number, prefix
-from pelton.codegen.uniformity import buffer_type, constant_of
+from pelton.codegen.uniformity import buffer_type, constant_of, yielded
 from pelton.dialects.kernel import (
     BarrierOp,
     CallOp,

@@ -14,7 +14,9 @@ from xdsl.ir import Operation, SSAValue
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel.loops import DimOp, FuncOp, GridOp
+from pelton.dialects.kernel.loops import CallOp, DimOp, FuncOp, GridOp
+from pelton.dialects.kernel.memory import StoreOp
+from pelton.dialects.kernel.types import BufType
 from pelton.support.errors import CompileError
 
 _ARITHMETIC: Mapping[type[Operation], Callable[[Dim, Dim], Dim]] = {
@@ -45,6 +47,22 @@ def grid_items(func: FuncOp) -> Dim:
     Raises CompileError where a bound is not made of `kernel.dim`, constants and index arithmetic.
     """
     return dims.product([dim_of(bound) for bound in grid_of(func).bounds])
+
+
+def call_space(call: CallOp) -> tuple[Dim, ...]:
+    """The size of each index that a hand schedule of a product hands to its hole: batch if any, rows, columns.
+
+    A packed operand says only how many panels of columns there are; the columns are those of the buffer that the hole
+    stores into at its last index.
+    """
+    left = call.bufs[0].type
+    assert isinstance(left, BufType)
+    column = call.body.block.args[-1]
+    for op in call.body.walk():
+        if isinstance(op, StoreOp) and isinstance(op.buf.type, BufType) and column in op.index:
+            return (*left.shape[:-1], op.buf.type.shape[tuple(op.index).index(column)])
+    raise CompileError("the columns of a product are not known", op=call.name, got=call.callee.string_value(),
+                       expected="a kernel.store at the last index of the epilogue")  # fmt: skip
 
 
 def dim_of(value: SSAValue) -> Dim:
