@@ -199,7 +199,10 @@ class ViewOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ViewOp:
-        source = parser.parse_operand("expected the buffer to look into, defined above")
+        name = parser.parse_unresolved_operand()
+        if name.operand_name not in parser.ssa_values:
+            parser.raise_error(f"expected a buffer defined above, got %{name.operand_name}", name.span.start, name.span.end)
+        source = parser.ssa_values[name.operand_name][name.index]
         parser.parse_keyword("at")
         offset = DimsAttr.parse_parameter(parser)
         if len(offset) != 1:
