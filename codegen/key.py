@@ -36,3 +36,8 @@ def object_key(source: Source, target: CpuTarget) -> str:
     for part in (repr(source), repr(target)):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
+
+
+def walker_key(target: CpuTarget) -> str:
+    """The name under which the plan walker's object code for `target` is kept."""
+    return hashlib.blake2b(toolchain() + b"walker" + repr(target).encode(), digest_size=24).hexdigest()
