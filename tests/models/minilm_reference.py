@@ -1,4 +1,4 @@
-"""MiniLM-L6-v2 in float64 NumPy: weights and the token ids of one sentence enter, its embedding leaves; what the model is tested against.
+"""MiniLM-L6-v2 in float64 NumPy: weights and the token ids of a sentence enter, its embedding leaves, for tests to compare.
 
 It shares nothing with pelton: one sentence at a time and no padding, so it has no mask to get wrong.
 """
@@ -67,4 +67,4 @@ def _attention(x: Array, w: _Float64, name: str, heads: int) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    return x * 0.5 * (1 + _erf(x / math.sqrt(2)).astype(np.float64))
+    return x * 0.5 * (1 + np.asarray(_erf(x / math.sqrt(2)), np.float64))
