@@ -93,6 +93,14 @@ class ProgramBuilder:
         """The slot of a * b."""
         return self.binary(Op.MUL, a, b)
 
+    def sub(self, a: int, b: int) -> int:
+        """The slot of a - b."""
+        return self.binary(Op.SUB, a, b)
+
+    def floordiv(self, a: int, b: int) -> int:
+        """The slot of a // b, rounded down."""
+        return self.binary(Op.FLOORDIV, a, b)
+
     def require_equal(self, a: int, b: int, message: str) -> None:
         """Stop with a RuntimeError (message, then both values) where the slots differ."""
         self._require(Op.REQUIRE_EQ, a, b, message)

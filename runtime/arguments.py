@@ -36,6 +36,8 @@ def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
             f"{place(position, info)} is a {type(argument).__name__}",
             expected=f"{info}, as a Buffer, a NumPy array, an object with __dlpack__, or a scalar",
         )
+    if buffer.device.name != info.device:
+        raise ArgumentTypeError(f"{place(position, info)} is on {buffer.device}", expected=info.device)
     if not buffer.is_contiguous:
         raise ArgumentError(
             f"{place(position, info)} is not C-contiguous",

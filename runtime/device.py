@@ -15,13 +15,15 @@ CUDA_DRIVER = "libcuda.so.1"
 class Device:
     """A place that holds memory and runs kernels: `CPU()` or `Accelerator()`. Devices with equal ids are equal."""
 
-    __slots__ = ("id", "label")
+    __slots__ = ("id", "label", "name")
     label: str
     id: int
+    name: str
+    """As types in the IR and the artifact spell it: "cpu:0"."""
 
     def __init__(self, label: str, id: int) -> None:
-        object.__setattr__(self, "label", label)
-        object.__setattr__(self, "id", id)
+        for field, value in (("label", label), ("id", id), ("name", f"{label}:{id}")):
+            object.__setattr__(self, field, value)
 
     @property
     def api(self) -> str:
@@ -70,7 +72,7 @@ class Device:
         return type(self), (self.id,)
 
     def __str__(self) -> str:
-        return f"{self.label}:{self.id}"
+        return self.name
 
     def __repr__(self) -> str:
         return f"Device(type={self.label},id={self.id})"

@@ -1,0 +1,114 @@
+"""The compiled walker and the Python one agree on random programs, on every target this machine can run."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from pelton.artifact import KernelCode
+from pelton.codegen.cpu.compile import compile_sources
+from pelton.codegen.cpu.target import TARGETS, CpuTarget
+from pelton.codegen.cpu.walker import NAME, compile_walker
+from pelton.codegen.source import Source
+from pelton.program import HIGHEST, LOWEST, Op, Program
+from pelton.runtime.loader import NativeCode, host_features, map_objects
+from pelton.runtime.memory import address_of
+from pelton.runtime.walker import Code, Frame, NativeWalker, PythonWalker, native_kernel
+
+# sums its two dims into out[i]; a check fails where the sum is 13.
+SUM = Source(
+    "sum",
+    "def sum(out, m, n, lo, hi, ctx):\n"
+    "    for i in range(lo, hi):\n"
+    "        out[i] = m + n + i\n"
+    "        if m + n == 13:\n"
+    "            ctx[0] = 2\n"
+    "            ctx[1] = i\n"
+    "            ctx[2] = m\n",
+    (("out", "i64"),),
+    ("m", "n"),
+)
+NUMBERS = (0, 1, -1, 2, 3, 7, -7, 12, 13, 2**31, -(2**31), 2**62, -(2**62), HIGHEST, LOWEST, LOWEST + 1, 3037000500)
+
+
+@cache
+def code(target: CpuTarget) -> NativeCode:
+    if not target.required <= host_features():
+        pytest.skip(f"this CPU cannot run {target.name} code")
+    kernel = compile_sources([SUM], target)["sum"]
+    return map_objects([KernelCode(NAME, compile_walker(target)), KernelCode("sum", kernel)])
+
+
+def run_both(target: CpuTarget, words: list[int], values: list[int]) -> tuple[int, list[int], list[int]]:
+    """Result, values and ctx of both walkers, which must be equal."""
+    mapped = code(target)
+    address = mapped.address("sum")
+    results: list[tuple[int, list[int], list[int]]] = []
+    for walker in (PythonWalker([native_kernel(address)]), NativeWalker(mapped.address(NAME), [address], mapped)):
+        frame = Frame(len(values))
+        frame.values[:] = np.array(values, np.int64)
+        stopped = walker(Code(words), frame)
+        results.append((stopped, frame.values.tolist(), frame.ctx.tolist()))
+    assert results[0] == results[1]
+    return results[0]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_every_operator_on_every_pair_of_edges(target: CpuTarget) -> None:
+    stops = 0
+    operators = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MIN, Op.MAX, Op.REQUIRE_EQ, Op.REQUIRE_LE)
+    for op in operators:
+        for a in NUMBERS:
+            for b in NUMBERS:
+                stopped, values, _ = run_both(target, [op, 2, 0, 1, Op.END], [a, b, 55])
+                stops += stopped != 0
+                if op is Op.MUL and LOWEST <= a * b <= HIGHEST:
+                    assert (stopped, values[2]) == (0, a * b)
+                if op is Op.FLOORDIV and b and a // b <= HIGHEST:
+                    assert (stopped, values[2]) == (0, a // b)
+    assert stops > 100
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed: int) -> None:
+    """Arithmetic over a dozen slots, launches and copies into a small memory, until END or the first failure."""
+    rng = random.Random(seed)
+    memory = np.zeros(64, np.int64)
+    base = address_of(memory)
+    values = [rng.choice(NUMBERS) if rng.random() < 0.3 else rng.randrange(-20, 20) for _ in range(12)]
+    values += [base, base + 256, 8, 16, 0, 0, 0, 0]
+    words: list[int] = []
+    for _ in range(rng.randrange(1, 40)):
+        match rng.randrange(8):
+            case 0:
+                words += [Op.CONST, rng.randrange(12), rng.choice(NUMBERS)]
+            case 1:
+                words += [Op.LAUNCH, 0, 0, rng.choice((14, 15, 16)), 17, 3, rng.choice((12, 13)), *rng.choices(range(12), k=2)]
+            case 2:
+                words += [Op.COPY, 13, 12, rng.choice((14, 15, 16))]
+            case 3:
+                words += [rng.choice((Op.REQUIRE_EQ, Op.REQUIRE_LE)), 0, *rng.choices(range(12), k=2)]
+            case _:
+                op = rng.choice((Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MIN, Op.MAX))
+                words += [op, rng.randrange(12), *rng.choices(range(12), k=2)]
+    for target in TARGETS:
+        if target.required <= host_features():
+            memory[:] = 0
+            run_both(target, [*words, Op.END], values)
+
+
+def test_a_failed_check_stops_the_program() -> None:
+    memory = np.zeros(4, np.int64)
+    values = [address_of(memory), 6, 7, 4, 0, 0, 0, 0]
+    words = [Op.CONST, 7, 1, Op.LAUNCH, 0, 0, 3, 4, 3, 0, 1, 2, Op.CONST, 7, 2, Op.END]
+    stopped, after, ctx = run_both(TARGETS[0], words, values)
+    assert (stopped, after[7], ctx[:3]) == (4, 1, [2, 3, 6])
+    assert memory.tolist() == [13, 14, 15, 16]
+
+
+def test_programs_end_at_once_when_empty() -> None:
+    assert Program(0, (0,), (0,)).slots == 0
+    assert run_both(TARGETS[0], [Op.END], []) == (0, [], [0] * 8)
