@@ -1,7 +1,7 @@
-"""MiniLM-L6-v2 with the graph API: sizes enter, a graph from token ids to sentence embeddings leaves; beside it, the weights.
+"""MiniLM-L6-v2 with the graph API: sizes enter, a graph from token ids to embeddings leaves; beside it, the weights.
 
 The model is a BERT encoder (Devlin et al. 2018, https://arxiv.org/abs/1810.04805), distilled (MiniLM, Wang et al. 2020,
-https://arxiv.org/abs/2002.10957), and then the mean over the tokens, divided by its length, as in sentence-transformers.
+https://arxiv.org/abs/2002.10957), then the mean over the tokens, divided by its length, as in sentence-transformers.
 `sentence_similarity.py` runs it. Weights carry the names of the published checkpoint.
 """
 
@@ -73,7 +73,7 @@ def encoder_layer(x: TensorValue, attend: TensorValue, name: str, config: Config
 
 
 def attention(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
-    """Each token takes, per head, a mean of the values of all tokens, weighted by how well its query fits their keys."""
+    """Each token takes, per head, a mean of the values of all, weighted by how well its query fits their keys."""
     batch, seq, hidden = x.shape
     size = config.hidden // config.heads
 
@@ -121,7 +121,7 @@ def model_files() -> Path | None:
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a .safetensors file by name: read-only views of the mapped file, of which nothing is read before use.
+    """The tensors of a .safetensors file by name: read-only views of the mapped file, read only where used.
 
     The file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors.
     """

