@@ -19,7 +19,10 @@ class PrintTarget(Protocol):
     def __call__(self, module: ModuleOp, out: IO[str], **options: str | int | float | bool) -> None: ...
 
 
-TARGETS: dict[str, str] = {}
+TARGETS: dict[str, str] = {
+    "numba-cuda": "pelton.codegen.cuda.sources:print_numba_cuda",
+    "ptx": "pelton.codegen.cuda.sources:print_ptx",
+}
 """Name → `"package.module:function"`."""
 
 

@@ -1,8 +1,9 @@
 """Kernel text → PTX → machine code, with no GPU and no driver.
 
-Enters: a `Source` and the number of threads per block. Leaves: PTX whose entry is the kernel's name and whose parameters are the
-buffers, the sizes, `lo`, `hi` (i64 each) and the status words; then, by ptxas, a cubin. The same source gives the same text in
-every process. Multiply and add never contract: NVVM is told so, and libdevice asks for its fused ones by name.
+Enters: a `Source` and the number of threads per block. Leaves: PTX whose entry is the kernel's name and whose
+parameters are the buffers, the sizes, `lo`, `hi` (i64 each) and the status words; then, by ptxas, a cubin. The same
+source gives the same text in every process. Multiply and add never contract: NVVM is told so, and libdevice asks for
+its fused ones by name.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ _NUMBA_ENVIRONMENT = re.compile(r"^\.common \.global .*NumbaEnv\S*;\n", re.MULTI
 _NOISE = re.compile(r"^\s*//.*\n|^\s*\n", re.MULTILINE)
 
 
-def compile_ptx(source: Source, threads: int, cc: tuple[int, int] = (9, 0)) -> str:
-    """The PTX of a kernel for compute capability `cc` and blocks of `threads` threads (a power of two, 32 to 1024)."""
+def compile_ptx(source: Source, threads: int | None = None, cc: tuple[int, int] = (9, 0)) -> str:
+    """The PTX of a kernel for compute capability `cc` and blocks of `threads` threads (those it was printed for)."""
+    threads = threads or source.lanes
     if threads not in (32, 64, 128, 256, 512, 1024):
         raise CompileError(
             "a block has 32, 64, 128, 256, 512 or 1024 threads",
@@ -57,7 +59,8 @@ def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, 
 
 
 def assemble(ptx: str, registers: int | None = None) -> bytes:
-    """The cubin of a PTX text, for the architecture its `.target` names; at most `registers` registers per thread if given."""
+    """The cubin of a PTX text, for the architecture its `.target` names; at most `registers` registers per thread if
+    given."""
     target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
     if target is None:
         raise CompileError("not a PTX text: it has no .target line", got=ptx[:40])

@@ -1,7 +1,8 @@
 """Words that compute: extremes, guarded division, conversions, half types, and the functions of libdevice.
 
-Leaves: `WORDS`, name → (number of arguments, rule, emitter). The meanings are those of the CPU vocabulary: NaN is kept, integer
-division never traps, float to integer truncates and saturates. No word lets NVVM contract or reassociate.
+Leaves: `WORDS`, name → (number of arguments, rule, emitter). The meanings are those of the CPU vocabulary: NaN is
+kept, integer division never traps, float to integer truncates and saturates. No word lets NVVM contract or
+reassociate.
 """
 
 from __future__ import annotations
@@ -79,19 +80,23 @@ def _floor_divide(call: Call) -> tuple[Any, Any]:
 def convert(call: Call, x: Any, source: Any, target: Any) -> Any:
     """Any register type to any other."""
     b, to = call.builder, _llvm(target)
-    if source == target:
-        return x
     if source == types.boolean:
-        return b.uitofp(b.zext(x, I32), to) if is_float(target) else b.zext(x, to)
-    if is_float(source) and is_float(target):
-        return b.fpext(x, to) if target.bitwidth > source.bitwidth else b.fptrunc(x, to)
-    if is_float(source):
-        return _to_integer(b, x, target)
-    if is_float(target):
-        return b.sitofp(x, to) if source.signed else b.uitofp(x, to)
-    if target.bitwidth <= source.bitwidth:
-        return b.trunc(x, to) if target.bitwidth < source.bitwidth else x
-    return b.sext(x, to) if source.signed else b.zext(x, to)
+        x, source = b.zext(x, I32), types.int32
+    match is_float(source), is_float(target):
+        case True, True:
+            return _resized(x, to, source.bitwidth, target.bitwidth, b.fptrunc, b.fpext)
+        case True, False:
+            return _to_integer(b, x, target)
+        case False, True:
+            return b.sitofp(x, to) if source.signed else b.uitofp(x, to)
+        case _:
+            wider = b.sext if source.signed else b.zext
+            return _resized(x, to, source.bitwidth, target.bitwidth, b.trunc, wider)
+
+
+def _resized(x: Any, to: Any, source: int, target: int, narrow: Any, widen: Any) -> Any:
+    """By width: the instruction that narrows, the one that widens, or none."""
+    return x if source == target else widen(x, to) if target > source else narrow(x, to)
 
 
 def _llvm(kind: Any) -> Any:
@@ -175,7 +180,8 @@ def _libdevice(symbol: str) -> Emit:
 LIBDEVICE: Mapping[str, tuple[int, str]] = {
     **{name: (1, name) for name in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atanh",
                                     "tanh", "erf", "floor", "ceil", "trunc")},
-    "roundeven": (1, "rint"), "pow": (2, "pow"), "copysign": (2, "copysign"), "maxnum": (2, "fmax"), "minnum": (2, "fmin"),
+    "roundeven": (1, "rint"), "pow": (2, "pow"), "copysign": (2, "copysign"), "fma": (3, "fma"),
+    "maxnum": (2, "fmax"), "minnum": (2, "fmin"),
 }  # fmt: skip
 """Word → (number of arguments, libdevice's name)."""
 

@@ -1,4 +1,5 @@
-"""The typed seam around numba-cuda and llvmlite: the rest of codegen/cuda takes these names from here, as values of type Any."""
+"""The typed seam around numba-cuda and llvmlite: the rest of codegen/cuda takes these names from here, as values of
+type Any."""
 
 from __future__ import annotations
 

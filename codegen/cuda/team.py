@@ -1,7 +1,9 @@
-"""Words by which the threads of a block work together: shuffles, a row of shared memory, barriers, tiles, and recorded checks.
+"""Words by which the threads of a block work together: shuffles, a row of shared memory, barriers, tiles, and
+recorded checks.
 
-Leaves: `words(threads)`, name → (number of arguments, rule, emitter) for blocks of that many threads. A reduction's tree is fixed by the
-number of threads: within a warp lane i meets lane i ^ 16, 8, 4, 2, 1; then the warps' results meet in the same way.
+Leaves: `words(threads)`, name → (number of arguments, rule, emitter) for blocks of that many threads. A reduction's
+tree is fixed by the number of threads: within a warp lane i meets lane i ^ 16, 8, 4, 2, 1; then the warps' results
+meet in the same way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The names a CUDA text can use: one thread's scalars, and what its block does together.
 
-Enters: the number of threads in a block. Leaves: the globals of a kernel text. They are the names of the CPU vocabulary where
-the meaning is the same for one lane (numeric.py), the block's own words (team.py), Numba's `cuda`, and `T`, the number of threads.
+Enters: the number of threads in a block. Leaves: the globals of a kernel text. They are the names of the CPU
+vocabulary where the meaning is the same for one lane (numeric.py), the block's own words (team.py), Numba's `cuda`,
+and `T`, the number of threads.
 """
 
 from __future__ import annotations

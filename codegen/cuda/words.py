@@ -1,7 +1,7 @@
 """What a word of a CUDA text is: how a call is typed and how it is written as LLVM IR.
 
-Enters: the number of arguments, a rule from argument types to the result's, and an emitter. Leaves: a Numba intrinsic. In a CUDA
-text every value is one thread's scalar, so types are Numba's own scalar types.
+Enters: the number of arguments, a rule from argument types to the result's, and an emitter. Leaves: a Numba
+intrinsic. In a CUDA text every value is one thread's scalar, so types are Numba's own scalar types.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 from pelton.codegen.cuda.seam import intrinsic, ir, types
 
 ELEMENTS: Mapping[str, Any] = {
-    "i1": types.boolean, "i8": types.int8, "i16": types.int16, "i32": types.int32, "i64": types.int64,
-    "u8": types.uint8, "u16": types.uint16, "u32": types.uint32, "u64": types.uint64, "f32": types.float32, "f64": types.float64,
+    "i1": types.boolean, "f32": types.float32, "f64": types.float64,
+    "i8": types.int8, "i16": types.int16, "i32": types.int32, "i64": types.int64,
+    "u8": types.uint8, "u16": types.uint16, "u32": types.uint32, "u64": types.uint64,
 }  # fmt: skip
 STORAGE: Mapping[str, Any] = {**ELEMENTS, "i1": types.uint8, "f16": types.uint16, "bf16": types.uint16}
 """What a buffer of an element type points to."""
