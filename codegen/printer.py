@@ -64,6 +64,8 @@ class Printer(Body, ABC):
     extra: ClassVar[tuple[str, ...]] = ("lo", "hi", "ctx")
     rows: ClassVar[Mapping[str, Row]] = spelling.ROWS
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY
+    widens_integers: ClassVar[bool] = True
+    """Whether the sum of two scalar i32 is an i64, as it is to Numba itself."""
 
     def __init__(self, func: FuncOp) -> None:
         super().__init__(func, self.vocabulary)
@@ -83,11 +85,10 @@ class Printer(Body, ABC):
         for symbol in map(str, self.func.sizes.data):
             self.symbols[symbol] = Term(self.names.fresh(symbol, "size"))
         self.block(self.func.body.block)
-        symbols = tuple(t.text for t in self.symbols.values())
         name = kernel_name(self.func, self.vocabulary)
-        head = f"def {name}({', '.join([*(b for b, _ in buffers), *symbols, *self.extra])}):"
+        head = f"def {name}({', '.join([*(b for b, _ in buffers), *map(str, self.symbols.values()), *self.extra])}):"
         text = "\n".join([head, f'    """{self._summary()}"""', *self.head_lines, *self.lines]) + "\n"
-        return Source(name, text, buffers, symbols, self.lanes_per_step, tuple(self.checks))
+        return Source(name, text, buffers, tuple(self.symbols), self.lanes_per_step, tuple(self.checks))
 
     def _summary(self) -> str:
         shapes = [(self.term(a), buffer_type(a)) for a in self.func.body.block.args]
@@ -180,9 +181,9 @@ class Printer(Body, ABC):
                 return rule(op, args, vector)
 
     def _wrapped(self, term: Term, t: Attribute, vector: bool) -> Term:
-        """Numba widens scalar int32 + int32 to int64; the IR wraps."""
-        narrow = is_int(t) and bytes_of(t) < 8
-        return call(dtype_name(t), term) if narrow and not vector else term
+        """A narrow integer wraps, also where the target's scalars widen."""
+        widened = self.widens_integers and not vector and is_int(t) and bytes_of(t) < 8
+        return call(dtype_name(t), term) if widened else term
 
     def no_spelling(self, op: Operation) -> CompileError:
         """What is raised for an op that this target cannot print."""

@@ -20,7 +20,7 @@ class Source:
     buffers: tuple[tuple[str, str], ...]
     """(parameter name, storage type as in "f32"), in parameter order."""
     symbols: tuple[str, ...]
-    """Sizes, as int64 parameters after the buffers."""
+    """Sizes, by their names in the IR: int64 parameters after the buffers."""
     lanes: int = 32
     """Logical lanes of one vector step; the same on every target, so that reduction trees are."""
     checks: tuple[str, ...] = ()

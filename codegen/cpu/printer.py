@@ -46,6 +46,7 @@ class CpuPrinter(Printer):
     """Prints one function; `schedules` gives the texts that `kernel.call` names."""
 
     target: ClassVar[str] = "numba-cpu"
+    widens_integers: ClassVar[bool] = False
 
     def __init__(self, func: FuncOp, schedules: Mapping[str, Schedule] | None = None) -> None:
         super().__init__(func)
@@ -93,14 +94,10 @@ class CpuPrinter(Printer):
         with self.indented():
             rest = Term(item)
             for k in range(len(args) - 1, 0, -1):
-                self.line(f"{self.name(args[k], 'i')} = {infix('%', rest, bounds[k])}")
-                rest = infix("//", rest, bounds[k])
-                if k > 1:
-                    name = self.names.fresh(None, "rest")
-                    self.line(f"{name} = {rest}")
-                    rest = Term(name)
-            if len(args) > 1:
-                self.line(f"{self.name(args[0], 'i')} = {rest}")
+                name = self.names.fresh(None, "rest") if k > 1 else self.name(args[0], "i")
+                self.line(f"{name} = {call('floordiv', rest, bounds[k])}")
+                self.line(f"{self.name(args[k], 'i')} = {infix('-', rest, infix('*', Term(name), bounds[k]))}")
+                rest = Term(name)
             self.block(op.body.block)
 
     def lanes(self, op: LanesOp) -> None:
