@@ -14,6 +14,7 @@ broadcasts) is never worth memory: it is copied into every group that reads it.
 | reduction along the last axis | an elementwise or row group over the reduced space | `row` |
 | reduction along another axis | an elementwise group over its result | `column` |
 | matmul | an elementwise group over its result | `matmul` |
+| permutation of the last axis | none: it starts its own | `transpose` |
 
 Next: `lower-groups` turns each group into a kernel.
 """
@@ -50,6 +51,7 @@ from pelton.dialects.nn import (
     YieldOp,
 )
 from pelton.dialects.op import NnOp, Pointwise, Reduction
+from pelton.dialects.types import TensorType
 
 FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
@@ -140,7 +142,8 @@ def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
     if isinstance(op, Reduction):
         rank = op.tensor().rank
         return ("row", op.tensor().shape) if op.axis_index == rank - 1 else ("column", op.result_type.shape)
-    return "elementwise", op.result_type.shape
+    moves_lanes = isinstance(op, PermuteOp) and not _keeps_lanes(op)
+    return "transpose" if moves_lanes else "elementwise", op.result_type.shape
 
 
 def _join(op: NnOp, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
@@ -190,9 +193,10 @@ def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int
         match user:
             case Elementwise() | Reduction():
                 continue
-            case BroadcastToOp() if cluster.kind == "row" and shape == cluster.rows != cluster.space:
-                if user.result_type.shape != cluster.space:
+            case BroadcastToOp() if shape == cluster.rows != cluster.space == user.result_type.shape:
+                if not (cluster.kind in ("elementwise", "row") and _from_row(op, cluster)):
                     return False
+                cluster.kind = "row"
             case PermuteOp() | SliceOp() | ConcatOp() | PackOp():
                 if len(users) > 1 or not (_keeps_lanes(op) or isinstance(user, PackOp)):
                     return False
@@ -201,6 +205,14 @@ def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int
     if isinstance(op, MOVES) and (len(users) > 1 or cluster.kind == "row"):
         return False
     return _keeps_lanes(op) or any(isinstance(u, PackOp) for u, _ in users)
+
+
+def _from_row(op: Operation, cluster: Cluster) -> bool:
+    """Whether a value per row comes, by elementwise ops, from a reduction over the cluster's space."""
+    if isinstance(op, Reduction):
+        return op.tensor().shape == cluster.space and op.axis_index == op.tensor().rank - 1
+    rows = [v for v in op.operands if isinstance(v.type, TensorType) and v.type.shape == cluster.rows]
+    return isinstance(op, Elementwise) and any(isinstance(v.owner, Operation) and _from_row(v.owner, cluster) for v in rows)
 
 
 def _keeps_lanes(op: NnOp) -> bool:
@@ -226,7 +238,9 @@ def _outline(cluster: Cluster, made: dict[SSAValue, SSAValue]) -> None:
         clone.location = op.location
         body.add_op(clone)
     body.add_op(YieldOp([names[root.results[0]]]))
-    group = GroupOp(cluster.kind, [made.get(v, v) for v in inputs], [root.result_type], Region(body))
+    reduces = any(isinstance(op, Reduction) for op in cluster.ops)
+    kind = "elementwise" if cluster.kind == "row" and not reduces else cluster.kind
+    group = GroupOp(kind, [made.get(v, v) for v in inputs], [root.result_type], Region(body))
     group.location = root.location
     group.outputs[0].name_hint = root.results[0].name_hint
     made[root.results[0]] = group.outputs[0]

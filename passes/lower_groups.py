@@ -27,6 +27,7 @@ from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
 from pelton.passes.lowering.nest import Nest
 from pelton.passes.lowering.row import lower_row
+from pelton.passes.lowering.transpose import lower_transpose
 from pelton.support.errors import CompileError
 
 NESTS: Mapping[str, Callable[[Nest], int | None]] = {
@@ -34,6 +35,7 @@ NESTS: Mapping[str, Callable[[Nest], int | None]] = {
     "column": lower_elementwise,
     "row": lower_row,
     "matmul": lower_matmul,
+    "transpose": lower_transpose,
 }
 
 

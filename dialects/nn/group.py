@@ -40,8 +40,8 @@ class YieldOp(IRDLOperation):
 class GroupOp(IRDLOperation):
     """`%y = nn.group "row" (%x, %b) {^bb0(%0 : T, %1 : U): … nn.yield %v : V}`: ops that one kernel computes.
 
-    `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (one reduction along another axis) or
-    `matmul`. Isolated, so that equal groups have equal text and are compiled once.
+    `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another axis), `matmul` or
+    `transpose` (a permutation that moves the last axis). Isolated, so that equal groups have equal text and are compiled once.
     """
 
     name = "nn.group"
