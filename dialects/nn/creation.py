@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
 from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr, UnknownLoc, i64
@@ -17,9 +17,12 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.dense import LIMIT, DenseAttr, parse_elements
-from pelton.dialects.nn.shapes import axis_of, shape_text
+from pelton.dialects.nn.elementwise import expect_kind
+from pelton.dialects.nn.expansion import Expansion
+from pelton.dialects.nn.shapes import shape_text
 from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Sizes
-from pelton.dialects.types import DimsAttr, TensorType, dtype_name, is_bool
+from pelton.dialects.scalars import F64
+from pelton.dialects.types import DimsAttr, TensorType, is_float
 
 if TYPE_CHECKING:
     from xdsl.builder import Builder
@@ -135,3 +138,138 @@ class WeightOp(Declared):
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
         raise TypeError(f"the weight {self.key.data!r} has its value in the weights registry")
+
+
+@irdl_op_definition
+class IotaOp(Declared, Pointwise):
+    """`nn.iota {axis = 1} : !nn.tensor<[n, m], i64>`: each element is its own index along the axis."""
+
+    name = "nn.iota"
+    axis = prop_def(IntegerAttr)
+    traits = traits_def(Pure())
+
+    @property
+    def axis_index(self) -> int:
+        rank = self.result_type.rank
+        if not 0 <= self.axis.value.data < rank:
+            raise VerifyException(
+                f"'nn.iota' expects an axis from 0 to {rank - 1} for {self.result_type}, got {self.axis.value.data}"
+            )
+        return self.axis.value.data
+
+    def infer(self) -> Sequence[TensorType]:
+        expect_kind(self, "number", self.result_type.dtype)
+        return [self.result_type] if self.axis_index >= 0 else []
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from pelton.dialects.nn import reference
+
+        shape, axis = reference.shape_of(self.result_type, sizes), self.axis_index
+        along = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+        return [np.broadcast_to(reference.rounded(along, self.result_type.dtype), shape).copy()]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        return b.cast(index[self.axis_index], self.result_type.dtype)
+
+
+@irdl_op_definition
+class DimOp(Pointwise):
+    """`nn.dim {value = #nn.dims[batch*seq]} : !nn.tensor<[], i64>`: a size as a number, on the host."""
+
+    name = "nn.dim"
+    value = prop_def(DimsAttr)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType]:
+        if len(self.value.data) != 1:
+            raise VerifyException(f"'nn.dim' expects one size, got {shape_text(self.value.data)}")
+        return [TensorType((), i64)]
+
+    def fold(self) -> Sequence[SSAValue | Attribute] | None:
+        (size,) = self.value.data
+        return [DenseAttr.of([size], (), i64)] if isinstance(size, int) else None
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from pelton.dialects.nn import reference
+
+        return [np.asarray(reference.sizes_of(self.value.data, sizes)[0], np.int64)]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        return b.cast(b.dim(self.value.data[0]), i64)
+
+
+@irdl_op_definition
+class RangeOp(Pointwise):
+    """`nn.range %start, %step {length = #nn.dims[n]}`: start + i * step for i below the length; start and step have rank 0.
+
+    Floats are computed in float64 and rounded once; integers wrap.
+    """
+
+    name = "nn.range"
+    FOLDS: ClassVar[bool] = False
+    start = operand_def(TensorType)
+    step = operand_def(TensorType)
+    length = prop_def(DimsAttr)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType]:
+        start, step = self.tensor(0), self.tensor(1)
+        if start != step or start.rank:
+            raise VerifyException(f"'nn.range' expects a start and a step of one type and rank 0, got {start} and {step}")
+        expect_kind(self, "number", start.dtype)
+        if len(self.length.data) != 1:
+            raise VerifyException(f"'nn.range' expects one length, got {shape_text(self.length.data)}")
+        return [start.with_shape(self.length.data)]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from pelton.dialects.nn import reference
+
+        start, step = (reference.wide(x) for x in inputs)
+        count = np.arange(reference.shape_of(self.result_type, sizes)[0]).astype(start.dtype)
+        with reference.quiet():
+            return [reference.rounded(start + count * step, self.result_type.dtype)]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        dtype = self.result_type.dtype
+        wide = F64 if is_float(dtype) else dtype
+        start, step = (b.cast(read(k, ()), wide) for k in (0, 1))
+        return b.cast(b.add(start, b.mul(b.cast(index[0], wide), step)), dtype)
+
+
+@irdl_op_definition
+class ShapeToTensorOp(NnOp):
+    """`nn.shape_to_tensor {shape = #nn.dims[batch, 4]} : !nn.tensor<[2], i64>`: sizes as a vector of numbers, on the host."""
+
+    name = "nn.shape_to_tensor"
+    shape = prop_def(DimsAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    def infer(self) -> Sequence[TensorType]:
+        return [TensorType((len(self.shape.data),), i64)]
+
+    def fold(self) -> Sequence[SSAValue | Attribute] | None:
+        sizes = [d for d in self.shape.data if isinstance(d, int)]
+        if len(sizes) < len(self.shape.data) or 8 * len(sizes) > LIMIT:
+            return None
+        return [DenseAttr.of(sizes, (len(sizes),), i64)]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from pelton.dialects.nn import reference
+
+        return [np.asarray(reference.sizes_of(self.shape.data, sizes), np.int64)]
+
+    def expand(self, builder: Builder) -> Sequence[SSAValue] | None:
+        e = Expansion(builder)
+        if not self.shape.data:
+            return [builder.insert(ConstantOp.of([], self.result_type)).results[0]]
+        sizes = [e.reshape(e.op("dim", value=DimsAttr((d,))), (1,)) for d in self.shape.data]
+        return [e.op("concat", *sizes, axis=IntegerAttr(0, i64))]

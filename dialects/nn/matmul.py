@@ -98,3 +98,79 @@ class MatmulOp(Product):
         left = e.broadcast(e.reshape(self.lhs, (*lead, m, 1, k)), space)
         right = e.broadcast(e.reshape(columns, (*b.shape[:-2], 1, n, k)), space)
         return [e.reshape(e.sum(e.mul(left, right), len(space) - 1), (*lead, m, n))]
+
+
+@irdl_op_definition
+class PackOp(Pointwise):
+    """`nn.pack %b {width = 16}`: [..., k, n] → [..., ⌈n / width⌉, k, width]: panels of columns, the last one filled with 0.
+
+    The order in which a matmul kernel reads its right-hand side.
+    """
+
+    name = "nn.pack"
+    x = operand_def(TensorType)
+    width_attr = prop_def(IntegerAttr, prop_name="width")
+    result = result_def(TensorType)
+
+    @property
+    def width(self) -> int:
+        return self.width_attr.value.data
+
+    def infer(self) -> Sequence[TensorType]:
+        t = self.tensor()
+        if t.rank < 2 or self.width < 1:
+            raise VerifyException(f"'nn.pack' expects a matrix and a width of 1 or more, got {t} and {self.width}")
+        k, n = t.shape[-2:]
+        return [t.with_shape((*t.shape[:-2], dims.ceildiv(n, self.width), k, self.width))]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        x, width = inputs[0], self.width
+        *lead, k, n = x.shape
+        panels = -(-n // width)
+        padded = np.zeros((*lead, k, panels * width), x.dtype)
+        padded[..., :n] = x
+        return [np.ascontiguousarray(padded.reshape(*lead, k, panels, width).swapaxes(-3, -2))]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        *lead, panel, k, lane = index
+        n = self.tensor().shape[-1]
+        column = b.add(b.mul(panel, b.index(self.width)), lane)
+        if isinstance(n, int) and n % self.width == 0:
+            return read(0, [*lead, k, column])
+        inside = b.compare("lt", column, b.dim(n))
+        with b.where(inside):
+            value = read(0, [*lead, k, column])
+        return b.select(inside, value, b.constant(0, value.type))
+
+
+@irdl_op_definition
+class PackedMatmulOp(Product):
+    """`nn.packed_matmul %a, %packed {n = #nn.dims[n]}`: `nn.matmul` with a right-hand side that `nn.pack` has packed."""
+
+    name = "nn.packed_matmul"
+    columns_attr = prop_def(DimsAttr, prop_name="n")
+
+    @property
+    def columns(self) -> Dim:
+        return self.columns_attr.data[0]
+
+    def infer(self) -> Sequence[TensorType]:
+        a, b = self.tensor(0), self.tensor(1)
+        if (a.dtype, a.device) != (b.dtype, b.device) or not is_float(a.dtype) or bytes_of(a.dtype) < 4:
+            raise VerifyException(f"'nn.packed_matmul' expects f32 or f64 on one device, got {a} and {b}")
+        if a.rank < 2 or b.rank < 3 or len(self.columns_attr.data) != 1:
+            raise VerifyException(f"'nn.packed_matmul' expects [..., m, k], packed [..., k, n] and one n, got {a} and {b}")
+        panels, k, width = b.shape[-3:]
+        fits = isinstance(width, int) and dims.ceildiv(self.columns, width) == panels
+        if not fits or a.shape[-1] != k or b.shape[:-3] not in ((), a.shape[:-2]):
+            raise VerifyException(
+                f"'nn.packed_matmul' expects the panels of [..., k, {self.columns}] for {a}, got {shape_text(b.shape)}"
+            )
+        return [a.with_shape((*a.shape[:-1], self.columns))]
+
+    def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
+        *lead, panels, k, width = b.shape
+        n = dims.evaluate(self.columns, sizes)
+        return a @ b.swapaxes(-3, -2).reshape(*lead, k, panels * width)[..., :n]

@@ -1,0 +1,196 @@
+"""Ops that pick elements: slice, concat, gather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import IntegerAttr, i32, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+from pelton.dialects.nn.elementwise import mismatch_remedy
+from pelton.dialects.nn.movement import Movement
+from pelton.dialects.nn.shapes import at_most, axis_of, replaced, shape_text
+from pelton.dialects.op import Array, Index, Pointwise, Read, Requirement, Sizes
+from pelton.dialects.types import DimsAttr, TensorType
+
+if TYPE_CHECKING:
+    from pelton.dialects.scalars import Scalars
+
+
+@irdl_op_definition
+class SliceOp(Movement):
+    """`nn.slice %x {starts = #nn.dims[0, 1], stops = #nn.dims[n, 4], steps = #nn.dims[1, 2]}`: start, start + step, … before stop.
+
+    One start, stop and step per axis; steps are numbers other than 0. Going up, 0 ≤ start ≤ stop ≤ size; going down, -1 ≤ stop ≤ start
+    < size, where stop -1 means "down to the first". Counting from the end and clamping, as Python does, is the graph API's.
+    """
+
+    name = "nn.slice"
+    starts = prop_def(DimsAttr)
+    stops = prop_def(DimsAttr)
+    steps = prop_def(DimsAttr)
+
+    @property
+    def step_numbers(self) -> tuple[int, ...]:
+        return tuple(d for d in self.steps.data if isinstance(d, int))
+
+    def infer(self) -> Sequence[TensorType]:
+        t = self.tensor()
+        for name, values in (("starts", self.starts.data), ("stops", self.stops.data), ("steps", self.step_numbers)):
+            if len(values) != t.rank:
+                raise VerifyException(f"'nn.slice' expects {t.rank} {name} for {t}, got {shape_text(values)}")
+        if 0 in self.step_numbers:
+            raise VerifyException(f"'nn.slice' expects steps other than 0, got {shape_text(self.steps.data)}")
+        for rule in self._rules():
+            if isinstance(low := rule.lhs, int) and isinstance(high := rule.rhs, int) and low > high:
+                raise VerifyException(f"'nn.slice' expects {rule.message}, got {low} > {high}")
+        return [t.with_shape([self._size(k) for k in range(t.rank)])]
+
+    def _size(self, axis: int) -> Dim:
+        start, stop, step = self.starts.data[axis], self.stops.data[axis], self.step_numbers[axis]
+        distance = dims.sub(stop, start) if step > 0 else dims.sub(start, stop)
+        return dims.ceildiv(distance, abs(step))
+
+    def _rules(self) -> list[Requirement]:
+        """What starts and stops keep to, as low ≤ high."""
+        rules: list[Requirement] = []
+        rows = zip(self.starts.data, self.stops.data, self.step_numbers, self.tensor().shape, strict=True)
+        for axis, (start, stop, step, size) in enumerate(rows):
+            low, high, floor, limit = (start, stop, 0, size) if step > 0 else (stop, start, -1, dims.sub(size, 1))
+            words = "0 ≤ start ≤ stop ≤ size" if step > 0 else "-1 ≤ stop ≤ start < size"
+            for x, y in ((floor, low), (low, high), (high, limit)):
+                rules.append(Requirement("le", x, y, f"{words} along axis {axis} of {shape_text(self.tensor().shape)}"))
+        return rules
+
+    def requires(self) -> Sequence[Requirement]:
+        return [r for r in self._rules() if not at_most(r.lhs, r.rhs)]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from pelton.dialects.nn import reference
+
+        starts, stops = reference.sizes_of(self.starts.data, sizes), reference.sizes_of(self.stops.data, sizes)
+        places = tuple(
+            slice(start, None if stop < 0 else stop, step)
+            for start, stop, step in zip(starts, stops, self.step_numbers, strict=True)
+        )
+        picked = inputs[0][places]
+        return [np.ascontiguousarray(picked).reshape(picked.shape)]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        places: list[SSAValue] = []
+        for i, start, step in zip(index, self.starts.data, self.step_numbers, strict=True):
+            places.append(b.add(b.dim(start), b.mul(i, b.index(step))))
+        return read(0, places)
+
+
+@irdl_op_definition
+class ConcatOp(Pointwise):
+    """`nn.concat %a, %b, %c {axis = 0}`: the operands one after another along an axis; their other sizes are equal."""
+
+    name = "nn.concat"
+    inputs = var_operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+
+    @property
+    def axis_index(self) -> int:
+        return axis_of(self, self.axis, self.tensor().rank)
+
+    def infer(self) -> Sequence[TensorType]:
+        if not self.operands:
+            raise VerifyException("'nn.concat' expects at least one operand")
+        first, axis = self.tensor(), self.axis_index
+        total: Dim = first.shape[axis]
+        for k in range(1, len(self.operands)):
+            t = self.tensor(k)
+            if t.rank != first.rank or replaced(t, axis, 0) != replaced(first, axis, 0):
+                same_form = t.rank == first.rank and (t.dtype, t.device) == (first.dtype, first.device)
+                remedy = "broadcast or slice first" if same_form or t.rank != first.rank else mismatch_remedy(first, t)
+                raise VerifyException(
+                    f"'nn.concat' expects operands that differ along axis {axis} only, got {first} and {t}; {remedy}"
+                )
+            total = dims.add(total, t.shape[axis])
+        return [replaced(first, axis, total)]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        return [np.concatenate(inputs, self.axis_index)]
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        axis, place = self.axis_index, index[self.axis_index]
+        pieces: list[tuple[SSAValue, SSAValue]] = []
+        start: Dim = 0
+        for k in range(len(self.operands)):
+            size, local = self.tensor(k).shape[axis], b.sub(place, b.dim(start))
+            start = dims.add(start, size)
+            if size == 0:
+                continue
+            mine = b.compare("below", local, b.dim(size))
+            with b.where(mine):
+                pieces.append((mine, read(k, [*index[:axis], local, *index[axis + 1 :]])))
+        if not pieces:
+            return read(0, index)
+        found = pieces[-1][1]
+        for mine, value in reversed(pieces[:-1]):
+            found = b.select(mine, value, found)
+        return found
+
+
+@irdl_op_definition
+class GatherOp(Pointwise):
+    """`nn.gather %x, %indices {axis = 0}`: for each index, the slice of x at that place of the axis.
+
+    The result has x's shape with the indices' shape in place of the axis. A negative index counts from the end. One that is out of
+    range fails a check; whatever the assert level, the place that is read is clamped into x.
+    """
+
+    name = "nn.gather"
+    x = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+
+    @property
+    def axis_index(self) -> int:
+        return axis_of(self, self.axis, self.tensor().rank)
+
+    def infer(self) -> Sequence[TensorType]:
+        t, indices, axis = self.tensor(0), self.tensor(1), self.axis_index
+        if indices.dtype not in (i32, i64):
+            raise VerifyException(f"'nn.gather' expects indices of i32 or i64, got {indices}; convert with nn.cast")
+        if indices.device != t.device:
+            raise VerifyException(f"'nn.gather' expects one device, got {t} and {indices}; {mismatch_remedy(t, indices)}")
+        return [t.with_shape((*t.shape[:axis], *indices.shape, *t.shape[axis + 1 :]))]
+
+    def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
+        import numpy as np
+
+        x, indices = inputs
+        axis, size = self.axis_index, x.shape[self.axis_index]
+        wrong = (indices < -size) | (indices >= size)
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise IndexError(f"gather: index {indices[at]} at {list(at)} is out of range for axis {axis} of size {size}")
+        return [np.take(x, indices, axis) if size else np.empty(self._shape(x, indices), x.dtype)]
+
+    def _shape(self, x: Array, indices: Array) -> tuple[int, ...]:
+        return (*x.shape[: self.axis_index], *indices.shape, *x.shape[self.axis_index + 1 :])
+
+    def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
+        axis, count = self.axis_index, self.tensor(1).rank
+        size = b.dim(self.tensor(0).shape[axis])
+        zero, one = b.index(0), b.index(1)
+        given = b.cast(read(1, index[axis : axis + count]), zero.type)
+        place = b.select(b.compare("lt", given, zero), b.add(given, size), given)
+        b.check(b.compare("below", place, size), b.flatten(tuple(index), self.result_type.shape), given, "gather: index out of range")
+        inside = b.binary("max", b.binary("min", place, b.sub(size, one)), zero)
+        with b.where(b.compare("gt", size, zero)):
+            return read(0, [*index[:axis], inside, *index[axis + count :]])
