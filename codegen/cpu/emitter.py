@@ -15,6 +15,9 @@ from pelton.codegen.cpu.target import CpuTarget
 
 Operand: TypeAlias = "Value | int | float"
 
+STACK_ALIGNMENT = 64
+"""Of everything that `Emitter.stack` makes room for, in bytes."""
+
 
 class Splat(ir.Constant):
     """A constant vector of one value, spelled `splat (float 1.0)`: short to print and to parse."""
@@ -104,11 +107,11 @@ class Emitter:
         """The address of element `index` after `pointer`."""
         return self.builder.gep(pointer, [index])
 
-    def stack(self, element: Element, count: int, align: int = 64) -> Any:
+    def stack(self, element: Element, count: int) -> Any:
         """Room for `count` elements that lives as long as the function."""
         with self.builder.goto_entry_block():
             pointer = self.builder.alloca(ir.ArrayType(element.llvm, count))
-            pointer.align = align
+            pointer.align = STACK_ALIGNMENT
             return self.builder.bitcast(pointer, element.llvm.as_pointer())
 
 

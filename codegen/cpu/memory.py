@@ -1,4 +1,7 @@
-"""Loads, stores, gathers and scatters of vectors: pointers, offsets and masks enter; values leave."""
+"""Loads, stores, gathers and scatters of vectors: pointers, offsets and masks enter; values leave.
+
+Where the target has no instruction for an element width, a loop over the true lanes does it: nothing else is touched.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,119 @@ from typing import Any
 
 from pelton.codegen.cpu.elements import I32, I64, MASK, Element
 from pelton.codegen.cpu.emitter import Emitter, Value, vector_type
+from pelton.codegen.cpu.lanes import each_lane, reload, spill
 from pelton.codegen.cpu.seam import ir
+
+
+def _alignment(element: Element) -> int:
+    return element.bits // 8
 
 
 def load(e: Emitter, pointer: Any, index: Value, element: Element) -> Value:
     """The lanes from `index` on."""
-    address = e.offset(pointer, index.llvm)
     kind = vector_type(element, e.lanes)
-    loaded = e.builder.load(e.builder.bitcast(address, kind.as_pointer()), align=element.bits // 8)
-    return Value(e, loaded, element, e.lanes)
+    address = e.builder.bitcast(e.offset(pointer, index.llvm), kind.as_pointer())
+    return Value(e, e.builder.load(address, align=_alignment(element)), element, e.lanes)
 
 
 def store(e: Emitter, pointer: Any, index: Value, value: Value) -> None:
     """The lanes of `value` from `index` on."""
-    address = e.offset(pointer, index.llvm)
-    e.builder.store(value.llvm, e.builder.bitcast(address, value.llvm.type.as_pointer()), align=value.element.bits // 8)
+    address = e.builder.bitcast(e.offset(pointer, index.llvm), value.llvm.type.as_pointer())
+    e.builder.store(value.llvm, address, align=_alignment(value.element))
 
 
 def load_masked(e: Emitter, pointer: Any, index: Value, mask: Value, fill: Value) -> Value:
     """The lanes from `index` on where the mask is true, else those of `fill`; nothing else is read."""
     element = fill.element
     address = e.offset(pointer, index.llvm)
-    shape = f"v{fill.lanes}{element.code}"
-    args = [address, ir.Constant(I32.llvm, element.bits // 8), mask.llvm, fill.llvm]
-    return fill.like(e.call(f"llvm.masked.load.{shape}.p0", fill.llvm.type, args))
+    if element.bits in e.target.masked_bits:
+        args = [address, ir.Constant(I32.llvm, _alignment(element)), mask.llvm, fill.llvm]
+        return fill.like(e.call(f"llvm.masked.load.v{fill.lanes}{element.code}.p0", fill.llvm.type, args))
+    tile = spill(e, fill)
+    each_lane(e, mask, lambda lane: e.builder.store(e.builder.load(e.offset(address, lane)), e.offset(tile, lane)))
+    return reload(e, tile, fill)
 
 
 def store_masked(e: Emitter, pointer: Any, index: Value, value: Value, mask: Value) -> None:
-    """The lanes of `value` where the mask is true; nothing else is touched."""
+    """The lanes of `value` from `index` on where the mask is true; nothing else is touched."""
+    element = value.element
     address = e.offset(pointer, index.llvm)
-    shape = f"v{value.lanes}{value.element.code}"
-    args = [value.llvm, address, ir.Constant(I32.llvm, value.element.bits // 8), mask.llvm]
-    e.call(f"llvm.masked.store.{shape}.p0", ir.VoidType(), args)
+    if element.bits in e.target.masked_bits:
+        args = [value.llvm, address, ir.Constant(I32.llvm, _alignment(element)), mask.llvm]
+        e.call(f"llvm.masked.store.v{value.lanes}{element.code}.p0", ir.VoidType(), args)
+        return
+    tile = spill(e, value)
+    each_lane(e, mask, lambda lane: e.builder.store(e.builder.load(e.offset(tile, lane)), e.offset(address, lane)))
+
+
+def gather(e: Emitter, pointer: Any, indices: Value, mask: Value, fill: Value) -> Value:
+    """Lane i is element indices[i] where the mask is true, else that of `fill`."""
+    element = fill.element
+    if element.bits in e.target.gather_bits:
+        args = [_addresses(e, pointer, indices), ir.Constant(I32.llvm, _alignment(element)), mask.llvm, fill.llvm]
+        name = f"llvm.masked.gather.v{fill.lanes}{element.code}.v{fill.lanes}p0"
+        return fill.like(e.call(name, fill.llvm.type, args))
+    offsets, tile = spill(e, indices), spill(e, fill)
+
+    def one(lane: Any) -> None:
+        address = e.offset(pointer, e.builder.load(e.offset(offsets, lane)))
+        e.builder.store(e.builder.load(address), e.offset(tile, lane))
+
+    each_lane(e, mask, one)
+    return reload(e, tile, fill)
+
+
+def scatter(e: Emitter, pointer: Any, indices: Value, value: Value, mask: Value) -> None:
+    """Element indices[i] becomes lane i where the mask is true; of lanes with one index the highest wins."""
+    element = value.element
+    if element.bits in e.target.gather_bits:
+        args = [value.llvm, _addresses(e, pointer, indices), ir.Constant(I32.llvm, _alignment(element)), mask.llvm]
+        e.call(f"llvm.masked.scatter.v{value.lanes}{element.code}.v{value.lanes}p0", ir.VoidType(), args)
+        return
+    offsets, tile = spill(e, indices), spill(e, value)
+
+    def one(lane: Any) -> None:
+        address = e.offset(pointer, e.builder.load(e.offset(offsets, lane)))
+        e.builder.store(e.builder.load(e.offset(tile, lane)), address)
+
+    each_lane(e, mask, one)
+
+
+class _PointerVector(ir.Type):
+    """<n x ptr>, which llvmlite cannot spell."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def _to_string(self) -> str:
+        return f"<{self.count} x ptr>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _PointerVector) and other.count == self.count
+
+    def __hash__(self) -> int:
+        return hash(("pointers", self.count))
+
+
+class _Addresses(ir.Instruction):
+    """getelementptr with a vector of indices, which llvmlite's builder refuses."""
+
+    def __init__(self, block: Any, pointer: Any, indices: Value) -> None:
+        super().__init__(block, _PointerVector(indices.lanes), "getelementptr", [pointer, indices.llvm], "")
+
+    def descr(self, buf: list[str]) -> None:
+        """The text of the instruction."""
+        pointer, indices = self.operands
+        element = pointer.type.pointee
+        buf.append(
+            f"getelementptr {element}, ptr {pointer.get_reference()}, {indices.type} {indices.get_reference()}\n"
+        )
+
+
+def _addresses(e: Emitter, pointer: Any, indices: Value) -> Any:
+    instruction = _Addresses(e.builder.block, pointer, indices)
+    e.builder._insert(instruction)
+    return instruction
 
 
 def below(e: Emitter, n: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The CPU text of a kernel with all hand schedules at hand: what the compiler calls.
+"""The CPU text of a kernel with all hand schedules at hand: what the compiler and `pelton-opt -t numba-cpu` call.
 
 Enters: a `kernel.func` and the instruction set that hand schedules are shaped for. Leaves: a `Source`, to
 `codegen/cpu/compile.py`.
@@ -6,7 +6,13 @@ Enters: a `kernel.func` and the instruction set that hand schedules are shaped f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import IO
+
+from xdsl.dialects.builtin import ModuleOp
+
 from pelton.codegen.cpu.printer import CpuPrinter
+from pelton.codegen.cpu.target import target_named
 from pelton.codegen.source import Source
 from pelton.dialects.kernel import FuncOp
 
@@ -14,3 +20,14 @@ from pelton.dialects.kernel import FuncOp
 def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
     """The text of `func`. Raises CompileError for an op or a schedule that the CPU has no text for."""
     return CpuPrinter(func, {}).source()
+
+
+def cpu_sources(module: ModuleOp, target: str) -> Iterator[Source]:
+    """The text of every kernel of a module."""
+    name = target_named(target).name
+    return (cpu_source(op, name) for op in module.body.block.ops if isinstance(op, FuncOp))
+
+
+def print_numba_cpu(module: ModuleOp, out: IO[str], *, cpu: str = "avx2") -> None:
+    """Every kernel as Numba text."""
+    out.write("\n".join(source.text for source in cpu_sources(module, cpu)))

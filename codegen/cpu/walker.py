@@ -62,7 +62,9 @@ def copy_bytes(builder: Any, destination: Any, source: Any, size: Any) -> Any:
     kind = ir.FunctionType(ir.VoidType(), [byte, byte, I64_LLVM, ir.IntType(1)])
     name = "llvm.memcpy.p0.p0.i64"
     function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(function, [builder.inttoptr(destination, byte), builder.inttoptr(source, byte), size, ir.IntType(1)(0)])
+    builder.call(
+        function, [builder.inttoptr(destination, byte), builder.inttoptr(source, byte), size, ir.IntType(1)(0)]
+    )
     return I64_LLVM(0)
 
 
@@ -182,4 +184,3 @@ def _add_entry(module: Any) -> None:
     stop = builder.alloca(I64_LLVM)
     builder.call(body, [entry.args[0], stop])
     builder.ret(builder.load(stop))
-

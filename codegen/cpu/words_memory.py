@@ -1,0 +1,177 @@
+"""The words that touch memory or the lanes of the function: `MEMORY_WORDS` leaves, to vocabulary.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pelton.codegen.cpu import check, convert, memory, reduce
+from pelton.codegen.cpu.elements import I64, MASK, STORAGE, Element
+from pelton.codegen.cpu.emitter import Value
+from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
+from pelton.codegen.cpu.words import NUMBER, Write, expect_count, expect_element, expect_kind, pointer_element
+
+
+def _mask(call: Call, i: int) -> Value:
+    return call.value(i, Lanes(MASK, call.emitter.lanes))
+
+
+def _indices(call: Call, i: int) -> Value:
+    return call.emitter.splat(call.index(i), call.emitter.lanes)
+
+
+def _stored(call: Call, i: int) -> Value:
+    """The argument that goes into memory, with a value for every lane."""
+    return call.value(i, Lanes(pointer_element(call.kinds[0]), call.emitter.lanes))
+
+
+def _reading(count: int, mask: int | None, fill: int | None) -> Any:
+    """The rule of a load: pointer, place, and at positions `mask` and `fill` those two."""
+
+    def rule(lanes: int, args: Sequence[Any]) -> Lanes:
+        expect_count(args, count)
+        element = pointer_element(args[0])
+        if mask is not None and fill is not None:
+            expect_element(args[mask], MASK)
+            expect_element(args[fill], element)
+        return Lanes(element, lanes)
+
+    return rule
+
+
+def _writing(count: int, value: int, mask: int | None) -> Any:
+    """The rule of a store: pointer, place, and at positions `value` and `mask` those two."""
+
+    def rule(lanes: int, args: Sequence[Any]) -> Any:
+        expect_count(args, count)
+        expect_element(args[value], pointer_element(args[0]))
+        if mask is not None:
+            expect_element(args[mask], MASK)
+        return VOID
+
+    return rule
+
+
+def _load(call: Call) -> Any:
+    return memory.load(call.emitter, call.args[0], call.index(1), call.result.element).llvm
+
+
+def _load_masked(call: Call) -> Any:
+    return memory.load_masked(
+        call.emitter, call.args[0], call.index(1), _mask(call, 2), call.value(3, call.result)
+    ).llvm
+
+
+def _store(call: Call) -> None:
+    memory.store(call.emitter, call.args[0], call.index(1), _stored(call, 2))
+
+
+def _store_masked(call: Call) -> None:
+    memory.store_masked(call.emitter, call.args[0], call.index(1), _stored(call, 2), _mask(call, 3))
+
+
+def _gather(call: Call) -> Any:
+    return memory.gather(
+        call.emitter, call.args[0], _indices(call, 1), _mask(call, 2), call.value(3, call.result)
+    ).llvm
+
+
+def _scatter(call: Call) -> None:
+    memory.scatter(call.emitter, call.args[0], _indices(call, 1), _stored(call, 2), _mask(call, 3))
+
+
+def _tile(name: str, element: Element) -> Word:
+    def rule(lanes: int, args: Sequence[Any]) -> Pointer:
+        if len(args) != 1 or not isinstance(literal_of(args[0]), int):
+            raise WordError("the size of a tile is an integer literal")
+        return Pointer(element)
+
+    return Word(name, rule, lambda call: call.emitter.stack(element, call.literal(0)))
+
+
+def _splat_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 1)
+    return Lanes(common(args).element, lanes)
+
+
+def _iota_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 2)
+    if not isinstance(literal_of(args[1]), int):
+        raise WordError("the step is an integer literal")
+    return Lanes(I64, lanes)
+
+
+def _below_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 1)
+    return Lanes(MASK, lanes)
+
+
+def _full_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 0)
+    return Lanes(MASK, lanes)
+
+
+def _where_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 3)
+    expect_element(args[0], MASK)
+    shape = common(args[1:])
+    return Lanes(shape.element, shape.lanes or shape_of(args[0])[1])
+
+
+def _where(call: Call) -> Any:
+    mask = call.value(0)
+    return call.emitter.select(mask, call.value(1, call.result), call.value(2, call.result)).llvm
+
+
+def _across(name: str, combine: Write) -> Word:
+    def rule(lanes: int, args: Sequence[Any]) -> Lanes:
+        expect_count(args, 1)
+        shape = common(args)
+        expect_kind(shape.element, NUMBER)
+        return Lanes(shape.element, 0)
+
+    return Word(name, rule, lambda call: reduce.across(call.emitter, call.value(0), combine).llvm)
+
+
+def _check_rule(lanes: int, args: Sequence[Any]) -> Any:
+    expect_count(args, 6)
+    expect_element(args[0], MASK)
+    expect_element(args[1], MASK)
+    expect_element(args[2], I64)
+    common(args[3:4])
+    if not isinstance(literal_of(args[5]), int):
+        raise WordError("the site is an integer literal")
+    return VOID
+
+
+def _check(call: Call) -> None:
+    lanes = max(shape_of(kind)[1] for kind in call.kinds[:4])
+    masks, numbers = Lanes(MASK, lanes), Lanes(I64, lanes)
+    got = call.value(3, numbers) if literal_of(call.kinds[3]) is not None else call.value(3)
+    got = call.emitter.splat(convert.to(call.emitter, got, I64), lanes)
+    ok, mask, index = call.value(0, masks), call.value(1, masks), call.value(2, numbers)
+    check.check(call.emitter, ok, mask, index, got, call.args[4], call.literal(5))
+
+
+MEMORY_WORDS: dict[str, Word] = {
+    word.word: word
+    for word in (
+        Word("load", _reading(2, None, None), _load),
+        Word("load_masked", _reading(4, 2, 3), _load_masked),
+        Word("store", _writing(3, 2, None), _store),
+        Word("store_masked", _writing(4, 2, 3), _store_masked),
+        Word("gather", _reading(4, 2, 3), _gather),
+        Word("scatter", _writing(4, 2, 3), _scatter),
+        Word("splat", _splat_rule, lambda call: call.value(0, call.result).llvm),
+        Word("iota", _iota_rule, lambda call: memory.iota(call.emitter, call.index(0), call.literal(1)).llvm),
+        Word("below", _below_rule, lambda call: memory.below(call.emitter, call.index(0)).llvm),
+        Word("full", _full_rule, lambda call: memory.full(call.emitter).llvm),
+        Word("where", _where_rule, _where),
+        Word("check", _check_rule, _check),
+        _across("across_add", lambda e, x, y: x + y),
+        _across("across_mul", lambda e, x, y: x * y),
+        _across("across_max", reduce.maximum),
+        _across("across_min", reduce.minimum),
+        *(_tile(f"tile_{name}", element) for name, element in STORAGE.items()),
+    )
+}
