@@ -220,8 +220,8 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
         "andi": np.bitwise_and, "ori": np.bitwise_or, "xori": np.bitwise_xor,
         "remf": np.fmod, "shli": np.left_shift, "shrsi": np.right_shift,
     }  # fmt: skip
-    exact = {"absf": np.abs, "absi": np.abs, "floor": np.floor, "ceil": np.ceil, "roundeven": np.rint, "trunc": np.trunc,
-             "copysign": np.copysign, "sqrt": np.sqrt}  # fmt: skip
+    exact = {"absf": np.abs, "absi": np.abs, "floor": np.floor, "ceil": np.ceil, "roundeven": np.rint,
+             "trunc": np.trunc, "copysign": np.copysign, "sqrt": np.sqrt}  # fmt: skip
     names = {"exp": "exp", "log": "log", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh",
              "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atanh": "arctanh", "powf": "power"}  # fmt: skip
     wide: dict[str, Callable[..., Any]] = {name: getattr(np, numpy_name) for name, numpy_name in names.items()}

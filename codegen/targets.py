@@ -20,6 +20,8 @@ class PrintTarget(Protocol):
 
 
 TARGETS: dict[str, str] = {
+    "numba-cpu": "pelton.codegen.cpu.sources:print_numba_cpu",
+    "asm": "pelton.codegen.cpu.assembly:print_asm",
     "numba-cuda": "pelton.codegen.cuda.sources:print_numba_cuda",
     "ptx": "pelton.codegen.cuda.sources:print_ptx",
 }
