@@ -11,9 +11,11 @@ from pelton.dialects.nn.group import GroupOp, YieldOp
 from pelton.dialects.nn.indexing import ConcatOp, GatherOp, SliceOp
 from pelton.dialects.nn.matmul import MatmulOp, PackedMatmulOp, PackOp
 from pelton.dialects.nn.movement import BroadcastToOp, Movement, PermuteOp, RebindOp, ReshapeOp
+from pelton.dialects.nn.norm import LayerNormOp, LogsoftmaxOp, RmsNormOp, SoftmaxOp
 from pelton.dialects.nn.reduce import MaxOp, MinOp, ProdOp, SumOp
 from pelton.dialects.nn.rows import ROWS, AddOp, DivOp, ExpOp, MulOp, NegateOp, ReluOp, SubOp
 from pelton.dialects.nn.select import CastOp, GeluOp, WhereOp
+from pelton.dialects.nn.statistics import ArgmaxOp, ArgminOp, MeanOp
 from pelton.dialects.op import NnOp
 from pelton.dialects.types import DimsAttr, TensorType
 
@@ -21,7 +23,8 @@ OPS: tuple[type[NnOp], ...] = (
     *ROWS,
     CastOp, WhereOp, GeluOp,
     ReshapeOp, PermuteOp, BroadcastToOp, RebindOp, SliceOp, ConcatOp, GatherOp,
-    SumOp, ProdOp, MaxOp, MinOp,
+    SumOp, ProdOp, MaxOp, MinOp, MeanOp, ArgmaxOp, ArgminOp,
+    SoftmaxOp, LogsoftmaxOp, LayerNormOp, RmsNormOp,
     MatmulOp, PackOp, PackedMatmulOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
 )  # fmt: skip

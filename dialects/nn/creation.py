@@ -175,17 +175,16 @@ class IotaOp(Declared, Pointwise):
 
 
 @irdl_op_definition
-class DimOp(Pointwise):
-    """`nn.dim {value = #nn.dims[batch*seq]} : !nn.tensor<[], i64>`: a size as a number, on the host."""
+class DimOp(Declared, Pointwise):
+    """`nn.dim {value = #nn.dims[batch*seq]} : !nn.tensor<[], i64>`: a size as a number; `make` gives it on the host."""
 
     name = "nn.dim"
     value = prop_def(DimsAttr)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType]:
         if len(self.value.data) != 1:
             raise VerifyException(f"'nn.dim' expects one size, got {shape_text(self.value.data)}")
-        return [TensorType((), i64)]
+        return [TensorType((), i64, self.result_type.device.data)]
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         (size,) = self.value.data

@@ -80,6 +80,14 @@ class Expansion:
 
         return self.builder.insert(ConstantOp.scalar(value, dtype, device)).results[0]
 
+    def size(self, size: Dim, like: SSAValue) -> SSAValue:
+        """A size as a number, in the dtype and shape of `like`."""
+        t = type_of(like)
+        if isinstance(size, int):
+            return self.like(size, like)
+        number = self.declare("dim", TensorType((), i64, t.device.data), value=DimsAttr((size,)))
+        return self.broadcast(self.cast(number, t.dtype), t.shape)
+
     def declare(self, name: str, t: TensorType, **properties: Any) -> SSAValue:
         """An op whose result type is given."""
         from pelton.dialects.nn import BY_NAME
