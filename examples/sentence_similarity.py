@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pelton.engine import InferenceSession, Model
-from pelton.examples.minilm import Config, model_files, read_safetensors, sentence_encoder
+from pelton.examples.checkpoint import model_files, read_safetensors
+from pelton.examples.minilm import Config, sentence_encoder
 from pelton.support import trace
 
 SENTENCES = [

@@ -1,4 +1,4 @@
-"""MiniLM-L6-v2 in float64 NumPy: weights and the token ids of one sentence enter, its embedding leaves, to compare with.
+"""MiniLM-L6-v2 in float64 NumPy: weights and the token ids of one sentence enter, its embedding leaves, to compare.
 
 It shares nothing with pelton: one sentence at a time and no padding, so it has no mask to get wrong.
 """

@@ -1,0 +1,95 @@
+"""What a run found: figures enter, a table is printed, and one JSON line is appended to `results/history.jsonl`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HISTORY = HERE / "results" / "history.jsonl"
+PACKAGES = ("numpy", "numba", "llvmlite", "xdsl", "torch")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table: what was measured, its value, the largest value wanted, and remarks (ratios, spread)."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+    remarks: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def verdict(self) -> str:
+        """The target and whether it is met; empty without a target."""
+        if self.target is None:
+            return ""
+        return f"≤ {self.target:g} {'met' if self.value <= self.target else 'MISSED'}"
+
+    def __str__(self) -> str:
+        remarks = "   ".join(f"{name} {text}" for name, text in self.remarks.items())
+        return f"{self.name:34}{self.value:10.3g} {self.unit:8}{self.verdict:16}{remarks}".rstrip()
+
+
+@dataclass
+class Report:
+    """The figures of one run, printed as they come."""
+
+    figures: list[Figure] = field(default_factory=list[Figure])
+
+    def add(self, figure: Figure) -> None:
+        self.figures.append(figure)
+        print(figure, flush=True)
+
+    def heading(self, text: str) -> None:
+        print(f"\n{text}", flush=True)
+
+    def save(self, path: Path = HISTORY) -> None:
+        """Append the run, with what must be known to compare it with another."""
+        path.parent.mkdir(exist_ok=True)
+        line = {**circumstances(), "figures": [asdict(figure) for figure in self.figures]}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        print(f"\nappended to {path}")
+
+
+def circumstances() -> dict[str, object]:
+    """When, what and where: the commit, the versions, the machine and how busy it was."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": _git("describe", "--always", "--dirty", "--abbrev=12"),
+        "python": platform.python_version(),
+        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "cpu": _cpu_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(("git", *arguments), cwd=HERE, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _cpu_name() -> str:
+    """The model, and the vector instruction sets that matter here."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    values = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {name.strip(): value.strip() for name, value in values.items()}
+    flags = fields.get("flags", "").split()
+    sets = [name for name in ("avx2", "avx512f", "amx_tile") if name in flags]
+    return " ".join((fields.get("model name", "unknown"), *sets))
