@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 from pelton.codegen.source import Source
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel.grid import grid_items
 from pelton.dtype import DType
+from pelton.kernels.items import kernel_items
 from pelton.program import Op, Program
 from pelton.program_builder import ProgramBuilder
 
@@ -84,7 +84,7 @@ class Encoder:
         name = op.callee.string_value()
         function = self.functions[name]
         bound = dict(zip((str(s) for s in function.sizes.data), op.sizes.data, strict=True))
-        items = self.size(dims.substitute(grid_items(function), bound))
+        items = self.size(dims.substitute(kernel_items(function), bound))
         words = [self.slots[b] for b in (*op.inputs, *op.outputs)]
         words += [self.size(bound[s]) for s in self.sources[name].symbols]
         self.builder.launch(name, items, words, self.sources[name].checks)

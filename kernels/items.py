@@ -1,0 +1,19 @@
+"""How many grid items a kernel has, as a size over its symbols: by its grid, or by its hand schedule.
+
+Enters: a `kernel.func`. Leaves: a `Dim`, to the plan, which turns it into arithmetic over the launch's sizes.
+"""
+
+from __future__ import annotations
+
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import CallOp, FuncOp
+from pelton.dialects.kernel.grid import grid_items
+from pelton.kernels.matmul import blocks_of
+
+
+def kernel_items(func: FuncOp) -> Dim:
+    """The number of items of `func` on a CPU. Raises CompileError where its sizes do not tell."""
+    for op in func.body.block.ops:
+        if isinstance(op, CallOp):
+            return blocks_of(op).items
+    return grid_items(func)
