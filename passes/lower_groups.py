@@ -17,7 +17,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from pelton.dialects import kernel, plan
 from pelton.dialects.nn import GroupOp, RebindOp, ReshapeOp, WeightOp
@@ -84,10 +83,7 @@ class Kernels:
 def lower_group(group: GroupOp) -> tuple[kernel.FuncOp, Nest]:
     """The kernel function of one group, and the nest that knows its arguments and sizes."""
     nest = Nest(group)
-    lanes = NESTS[group.kind.data](nest)
-    function = nest.function(lanes)
-    region_dce(function.body)
-    return function, nest
+    return nest.function(NESTS[group.kind.data](nest)), nest
 
 
 @dataclass(eq=False)

@@ -17,7 +17,9 @@ from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.transforms.dead_code_elimination import region_dce
 
+from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, StoreOp
 from pelton.dialects.nn import GroupOp
@@ -120,7 +122,7 @@ class Nest:
         assert isinstance(value.type, TensorType)
         place = len(self.arguments)
         buffer = self.body.insert_arg(self.buf_type(shape, value.type.dtype), place)
-        buffer.name_hint = value.name_hint
+        buffer.name_hint = f"x{place}"
         self.arguments.append(Argument(value, shape, buffer))
         return self.arguments[-1]
 
@@ -154,7 +156,7 @@ class Nest:
                 return self._load(value, index)
             case Pointwise() as op:
                 scalar = op.element(self.b, index, lambda k, at: self.read(op.operands[k], at))
-                scalar.name_hint = scalar.name_hint or value.name_hint
+                scalar.name_hint = scalar.name_hint or op.name.removeprefix("nn.")
                 return scalar
             case Reduction() as op:
                 return self._sequential(op, index)
@@ -215,13 +217,24 @@ class Nest:
     def function(self, lanes: int | None = None) -> FuncOp:
         """The finished function, named after what it computes."""
         self.output(self.result.shape)
+        body = Region(self.body)
+        region_dce(body)
+        self.forget_unused()
         func = FuncOp.create(
             properties={"sym_name": StringAttr(describe(self.group)), "sizes": DimsAttr(tuple(self.symbols.values()))},
             attributes={"lanes": IntegerAttr(lanes, i64)} if lanes else {},
-            regions=[Region(self.body)],
+            regions=[body],
         )
         func.location = self.group.location
         return func
+
+    def forget_unused(self) -> None:
+        """Sizes that nothing left needs are no parameters."""
+        used = {op.dim.data for op in self.body.walk() if isinstance(op, DimOp)}
+        for arg in self.body.args:
+            assert isinstance(arg.type, BufType)
+            used.update(s for d in arg.type.shape for s in dims.symbols(d))
+        self.symbols = {d: s for d, s in self.symbols.items() if s in used}
 
 
 def names(kind: type[Operation], count: int) -> list[str]:

@@ -65,7 +65,7 @@ def _reduce(nest: Nest, op: Reduction, outer: tuple[SSAValue, ...], kept: SSAVal
         nest.stored.add(kept)
     bound = nest.b.dim(op.tensor().shape[-1])
     reduce = nest.b.builder.insert(ReduceOp([op.kind], [bound], [wide], Region(block)))
-    reduce.values[0].name_hint = op.results[0].name_hint
+    reduce.values[0].name_hint = op.name.removeprefix("nn.")
     return nest.b.cast(reduce.values[0], op.result_type.dtype)
 
 

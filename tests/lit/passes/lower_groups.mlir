@@ -1,0 +1,96 @@
+// From groups to kernels and a plan.
+// RUN: pelton-opt %s -p fuse-groups,lower-groups --split-input-file | filecheck %s
+// RUN: pelton-opt %s -p fuse-groups --split-input-file | pelton-opt -p lower-groups --split-input-file | filecheck %s
+
+// Elementwise: the grid runs over all axes but the last, the lanes over the last. Sizes are the kernel's own symbols, bound by the launch.
+// CHECK:      kernel.func @add_relu(%x0: !kernel.buf<[n0, 4], f32>, %x1: !kernel.buf<[4], f32>, %out: !kernel.buf<[n0, 4], f32>) sizes [n0] {
+// CHECK:        kernel.grid (%i) in (%n0) {
+// CHECK-NEXT:     kernel.lanes (%j) in (%{{.*}}) {
+// CHECK:            kernel.load %x1[%j]
+// CHECK:            arith.addf
+// CHECK:            arith.maximumf
+// CHECK:            kernel.store %relu, %out[%i, %j]
+// CHECK:      plan.func @main("x" = %x: !plan.buf<[rows, 4], f32>, "w" = %w: !plan.buf<[4], f32>) {
+// CHECK-NEXT:   %r = plan.output 0 : !plan.buf<[rows, 4], f32>
+// CHECK-NEXT:   plan.launch @add_relu(%x, %w) -> (%r) sizes [rows] in_place [0]
+func.func @main(%x : !nn.tensor<[rows, 4], f32> {nn.name = "x"}) -> !nn.tensor<[rows, 4], f32> {
+  %w = nn.weight {key = "w"} : !nn.tensor<[4], f32>
+  %b = nn.broadcast_to %w {shape = #nn.dims[rows, 4]} : (!nn.tensor<[4], f32>) -> !nn.tensor<[rows, 4], f32>
+  %s = nn.add %x, %b : !nn.tensor<[rows, 4], f32>
+  %r = nn.relu %s : !nn.tensor<[rows, 4], f32>
+  func.return %r : !nn.tensor<[rows, 4], f32>
+}
+// -----
+// Row: one item per row. The exponentials are needed twice and expensive: the first loop keeps them in the result's memory.
+// CHECK:      kernel.func @max_sub_exp_sum_div
+// CHECK:        kernel.grid (%i) in (%n0) {
+// CHECK-NEXT:     %max = kernel.reduce max (%j) in (%{{.*}}) {
+// CHECK:          %sum = kernel.reduce add (%j_1) in (%{{.*}}) {
+// CHECK:            %exp = math.exp
+// CHECK-NEXT:       kernel.store %exp, %out[%i, %j_1]
+// CHECK-NEXT:       kernel.yield %exp : f32
+// CHECK:          kernel.lanes
+// CHECK-NEXT:       kernel.load %out
+// CHECK-NEXT:       arith.divf
+// CHECK-NEXT:       kernel.store
+func.func @main(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 4], f32> {
+  %m = nn.max %x {axis = 1} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 1], f32>
+  %mb = nn.broadcast_to %m {shape = #nn.dims[n, 4]} : (!nn.tensor<[n, 1], f32>) -> !nn.tensor<[n, 4], f32>
+  %u = nn.sub %x, %mb : !nn.tensor<[n, 4], f32>
+  %e = nn.exp %u : !nn.tensor<[n, 4], f32>
+  %z = nn.sum %e {axis = 1} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 1], f32>
+  %zb = nn.broadcast_to %z {shape = #nn.dims[n, 4]} : (!nn.tensor<[n, 1], f32>) -> !nn.tensor<[n, 4], f32>
+  %d = nn.div %e, %zb : !nn.tensor<[n, 4], f32>
+  func.return %d : !nn.tensor<[n, 4], f32>
+}
+// -----
+// Column: a lane runs along the reduced axis by itself, neighbouring lanes read neighbouring columns.
+// CHECK:      kernel.func @exp_sum
+// CHECK:          kernel.lanes (%j) in
+// CHECK:            scf.for %k =
+// CHECK-NEXT:         kernel.load %x0[%k, %j]
+func.func @main(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32> {
+  %e = nn.exp %x : !nn.tensor<[n, 4], f32>
+  %c = nn.sum %e {axis = 0} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32>
+  func.return %c : !nn.tensor<[1, 4], f32>
+}
+// -----
+// Transpose: through a tile of team memory; the launch binds the numbers of tiles too.
+// CHECK:      kernel.func @permute
+// CHECK:        kernel.grid (%i0, %i1) in (%n0, %n1) {
+// CHECK-NEXT:     %tile = kernel.scratch : !kernel.buf<[32, 33], f32, team>
+// CHECK:          kernel.load %x0[%{{.*}}, %{{.*}}] if %{{.*}} else
+// CHECK:      plan.launch @permute(%x) -> (%t) sizes [((m + 31) floordiv 32), ((n + 31) floordiv 32), m, n]
+func.func @main(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32> {
+  %t = nn.permute %x {order = #nn.dims[1, 0]} : (!nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32>
+  func.return %t : !nn.tensor<[m, n], f32>
+}
+// -----
+// Matmul: a hand schedule; bias and residual are its epilogue. Leading axes are rows, addressed as one.
+// CHECK:      kernel.func @matmul_add_add(%x0: !kernel.buf<[n0, 8], f32>, %x1: !kernel.buf<[8, 4], f32>, %x2: !kernel.buf<[4], f32>, %x3: !kernel.buf<[n0, 4], f32>, %out: !kernel.buf<[n0, 4], f32>)
+// CHECK:        kernel.call @matmul(%x0, %x1) with {} : ({{.*}}) epilogue (%acc: f32, %i: index, %j: index) {
+// CHECK:          kernel.load %x2[%j]
+// CHECK:          kernel.load %x3[%i, %j]
+// CHECK:          kernel.store %add_1, %out[%i, %j]
+// CHECK:      plan.launch @matmul_add_add(%x, %w, %b, %res) -> (%r) sizes [batch*seq] in_place [3]
+func.func @main(%x : !nn.tensor<[batch, seq, 8], f32>, %w : !nn.tensor<[8, 4], f32>, %b : !nn.tensor<[4], f32>, %res : !nn.tensor<[batch, seq, 4], f32>) -> !nn.tensor<[batch, seq, 4], f32> {
+  %p = nn.matmul %x, %w : (!nn.tensor<[batch, seq, 8], f32>, !nn.tensor<[8, 4], f32>) -> !nn.tensor<[batch, seq, 4], f32>
+  %bb = nn.broadcast_to %b {shape = #nn.dims[batch, seq, 4]} : (!nn.tensor<[4], f32>) -> !nn.tensor<[batch, seq, 4], f32>
+  %s = nn.add %p, %bb : !nn.tensor<[batch, seq, 4], f32>
+  %r = nn.add %s, %res : !nn.tensor<[batch, seq, 4], f32>
+  func.return %r : !nn.tensor<[batch, seq, 4], f32>
+}
+// -----
+// Two groups of one structure are one kernel, launched twice; a reshape is a view; an input that is returned is copied.
+// CHECK:      kernel.func @exp
+// CHECK-NOT:  kernel.func
+// CHECK:      plan.launch @exp
+// CHECK:      plan.view %{{.*}} at [0] : !plan.buf<[m, 4], f32>
+// CHECK:      plan.launch @exp
+// CHECK:      plan.copy %x to
+func.func @main(%x : !nn.tensor<[n, 4], f32> {nn.name = "x"}, %y : !nn.tensor<[m, 2, 2], f32>) -> (!nn.tensor<[n, 4], f32>, !nn.tensor<[m, 4], f32>, !nn.tensor<[n, 4], f32>) {
+  %a = nn.exp %x : !nn.tensor<[n, 4], f32>
+  %f = nn.reshape %y {shape = #nn.dims[m, 4]} : (!nn.tensor<[m, 2, 2], f32>) -> !nn.tensor<[m, 4], f32>
+  %c = nn.exp %f : !nn.tensor<[m, 4], f32>
+  func.return %a, %c, %x : !nn.tensor<[n, 4], f32>, !nn.tensor<[m, 4], f32>, !nn.tensor<[n, 4], f32>
+}
