@@ -1,0 +1,36 @@
+"""A graph from a file: a path to `.mlir` text enters, a checked module and its one function leave, and become a
+finished `Graph`.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from pelton.dialects.check import check_module
+from pelton.dialects.context import new_context
+from pelton.dialects.reader import read_module
+from pelton.dialects.types import TensorType
+from pelton.support.errors import ReadError
+
+
+def read_graph(path: str | PathLike[str]) -> tuple[ModuleOp, FuncOp]:
+    """The module in a file, and its function. RuntimeError naming the path where it cannot be read or is no graph."""
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError(f"cannot read the graph {name}", got=error.strerror or str(error)) from error
+    module = read_module(new_context(), data, name)
+    check_module(module)
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    if len(functions) != 1:
+        raise ReadError(f"{name} is no graph", expected="one func.func", got=f"{len(functions)} functions")
+    (function,) = functions
+    for t in (*function.function_type.inputs, *function.function_type.outputs):
+        if not isinstance(t, TensorType):
+            raise ReadError(f"{name} is no graph", expected="inputs and outputs of type !nn.tensor", got=str(t))
+    return module, function

@@ -1,0 +1,267 @@
+"""A tensor in a graph, as users hold it: an IR value enters, an object with operators, indexing and methods leaves.
+
+Every method is a short form of a function in `pelton.graph.ops`, where its rules are described.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from xdsl.ir import SSAValue
+
+from pelton.dialects import types as ir
+from pelton.dtype import DType
+from pelton.graph.build import Body, Value
+from pelton.graph.device_ref import DeviceRef
+from pelton.graph.dims import Shape, ShapeLike
+from pelton.graph.location import place
+from pelton.graph.ops import creation, elementwise, functions, indexing, movement, product, reduction
+from pelton.graph.types import TensorType, dtype_of, from_ir
+from pelton.support.errors import GraphError, GraphTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pelton.graph.operands import TensorLike
+
+
+class TensorValue(Value):
+    """A tensor that will exist when the model runs. Made by ops and as a graph's inputs, never by hand.
+
+    Operators work element by element, broadcast and promote as `ops.add` does; `==` too, so a value is no truth value
+    and is found in a dict or a set by identity. `x[...]` takes ints, slices (negative steps too), `None`, `...` and one
+    integer tensor, which gathers.
+    """
+
+    __slots__ = ("_body", "_ssa")
+    __array_ufunc__ = None  # NumPy leaves `array + tensor` to __radd__
+
+    def __init__(self, ssa: SSAValue, body: Body) -> None:
+        self._ssa = ssa
+        self._body = body
+
+    # what it is
+    @property
+    def ir_type(self) -> ir.TensorType:
+        t = self._ssa.type
+        assert isinstance(t, ir.TensorType)
+        return t
+
+    def ssa_in(self, body: Body, op: str) -> SSAValue:
+        if self._body is not body:
+            raise GraphError(
+                f"{op}: a value of the graph {self._body.name!r} is used in the graph {body.name!r}",
+                location=place(),
+                remedy="make the value an input of the graph that uses it",
+            )
+        return self._ssa
+
+    @property
+    def type(self) -> TensorType:
+        """Dtype, shape and device."""
+        return from_ir(self.ir_type)
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(self.ir_type.dtype)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.ir_type.shape)
+
+    @property
+    def rank(self) -> int:
+        return self.ir_type.rank
+
+    @property
+    def device(self) -> DeviceRef:
+        return DeviceRef.parse(self.ir_type.device.data)
+
+    @property
+    def tensor(self) -> TensorValue:
+        """Itself."""
+        return self
+
+    @property
+    def buffer(self) -> NoReturn:
+        raise GraphTypeError("this value is a tensor, not a mutable buffer", got=repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.type})"
+
+    # what it refuses
+    def __bool__(self) -> NoReturn:
+        raise GraphTypeError(
+            "a TensorValue has no truth value: its contents are not known while the graph is built",
+            location=place(),
+            remedy="choose per element with ops.where, or compare shapes and dtypes",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise GraphTypeError(
+            "a TensorValue cannot be iterated over",
+            location=place(),
+            remedy="ops.split for pieces of known sizes, or x[i] for i in range(...)",
+        )
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise GraphTypeError(
+            "a TensorValue holds no numbers, so it is no NumPy array",
+            location=place(),
+            remedy="use pelton.graph.ops, or run the model and convert its outputs",
+        )
+
+    # arithmetic
+    def __add__(self, other: TensorLike) -> TensorValue:
+        return elementwise.add(self, other)
+
+    def __radd__(self, other: TensorLike) -> TensorValue:
+        return elementwise.add(other, self)
+
+    def __sub__(self, other: TensorLike) -> TensorValue:
+        return elementwise.sub(self, other)
+
+    def __rsub__(self, other: TensorLike) -> TensorValue:
+        return elementwise.sub(other, self)
+
+    def __mul__(self, other: TensorLike) -> TensorValue:
+        return elementwise.mul(self, other)
+
+    def __rmul__(self, other: TensorLike) -> TensorValue:
+        return elementwise.mul(other, self)
+
+    def __truediv__(self, other: TensorLike) -> TensorValue:
+        return elementwise.div(self, other)
+
+    def __rtruediv__(self, other: TensorLike) -> TensorValue:
+        return elementwise.div(other, self)
+
+    def __floordiv__(self, other: TensorLike) -> TensorValue:
+        return elementwise.floor_div(self, other)
+
+    def __rfloordiv__(self, other: TensorLike) -> TensorValue:
+        return elementwise.floor_div(other, self)
+
+    def __mod__(self, other: TensorLike) -> TensorValue:
+        return elementwise.mod(self, other)
+
+    def __rmod__(self, other: TensorLike) -> TensorValue:
+        return elementwise.mod(other, self)
+
+    def __pow__(self, other: TensorLike) -> TensorValue:
+        return elementwise.pow(self, other)
+
+    def __rpow__(self, other: TensorLike) -> TensorValue:
+        return elementwise.pow(other, self)
+
+    def __matmul__(self, other: TensorLike) -> TensorValue:
+        return product.matmul(self, other)
+
+    def __rmatmul__(self, other: TensorLike) -> TensorValue:
+        return product.matmul(other, self)
+
+    def __neg__(self) -> TensorValue:
+        return functions.negate(self)
+
+    def __abs__(self) -> TensorValue:
+        return functions.abs(self)
+
+    # logic and comparison
+    def __and__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_and(self, other)
+
+    def __rand__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_and(other, self)
+
+    def __or__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_or(self, other)
+
+    def __ror__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_or(other, self)
+
+    def __xor__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_xor(self, other)
+
+    def __rxor__(self, other: TensorLike) -> TensorValue:
+        return elementwise.bitwise_xor(other, self)
+
+    def __invert__(self) -> TensorValue:
+        return elementwise.bitwise_not(self)
+
+    def __eq__(self, other: Any) -> TensorValue:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return elementwise.equal(self, other)
+
+    def __ne__(self, other: Any) -> TensorValue:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return elementwise.not_equal(self, other)
+
+    def __lt__(self, other: TensorLike) -> TensorValue:
+        return elementwise.greater(other, self)
+
+    def __le__(self, other: TensorLike) -> TensorValue:
+        return elementwise.greater_equal(other, self)
+
+    def __gt__(self, other: TensorLike) -> TensorValue:
+        return elementwise.greater(self, other)
+
+    def __ge__(self, other: TensorLike) -> TensorValue:
+        return elementwise.greater_equal(self, other)
+
+    __hash__ = object.__hash__
+
+    # movement
+    def __getitem__(self, index: Any) -> TensorValue:
+        return indexing.get_item(self, index)
+
+    def reshape(self, shape: ShapeLike) -> TensorValue:
+        return movement.reshape(self, shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> TensorValue:
+        return movement.flatten(self, start_dim, end_dim)
+
+    def permute(self, dims: Sequence[int]) -> TensorValue:
+        return movement.permute(self, dims)
+
+    def transpose(self, dim_1: int, dim_2: int) -> TensorValue:
+        return movement.transpose(self, dim_1, dim_2)
+
+    @property
+    def T(self) -> TensorValue:  # noqa: N802
+        """The last two dims exchanged. ValueError below rank 2."""
+        return movement.transpose(self, -1, -2)
+
+    def broadcast_to(self, shape: ShapeLike) -> TensorValue:
+        return movement.broadcast_to(self, shape)
+
+    def rebind(self, shape: ShapeLike, message: str = "") -> TensorValue:
+        return movement.rebind(self, shape, message)
+
+    def to(self, device: DeviceRef) -> TensorValue:
+        return creation.transfer_to(self, device)
+
+    def cast(self, dtype: DType) -> TensorValue:
+        return elementwise.cast(self, dtype)
+
+    # reductions
+    def argmax(self, axis: int = -1) -> TensorValue:
+        return reduction.argmax(self, axis)
+
+    def max(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        return reduction.max(self, axis=axis)
+
+    def min(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        return reduction.min(self, axis=axis)
+
+    def sum(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        return reduction.sum(self, axis)
+
+    def mean(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        return reduction.mean(self, axis)
+
+    def var(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        """The mean square of the distance from the mean along `axis`, which stays with size 1."""
+        distance = self - reduction.mean(self, axis)
+        return reduction.mean(distance * distance, axis)
+
+    def stdev(self, axis: int | Sequence[int] = -1) -> TensorValue:
+        """The square root of `var`."""
+        return functions.sqrt(self.var(axis))
