@@ -62,7 +62,9 @@ def _bind(place: str, t: Any, array: Array, sizes: dict[str, int]) -> None:
     if not isinstance(t, TensorType):
         raise InterpreterError(f"{place} expects a tensor, got an argument of type {t}")
     if array.dtype != numpy_dtype(t.dtype) or array.ndim != t.rank:
-        raise InterpreterError(f"{place} expects rank {t.rank} of {dtype_name(t.dtype)}, got {array.dtype}{list(array.shape)}")
+        raise InterpreterError(
+            f"{place} expects rank {t.rank} of {dtype_name(t.dtype)}, got {array.dtype}{list(array.shape)}"
+        )
     for dim, size in zip(t.shape, array.shape, strict=True):
         if isinstance(dim, str) and sizes.setdefault(dim, size) != size:
             raise InterpreterError(f"{place} has size {size} for {dim}, an earlier input has {sizes[dim]}")
@@ -83,7 +85,9 @@ def _size(dim: dims.Dim, sizes: Mapping[str, int], place: str) -> int:
         raise InterpreterError(f"{place}: {error}") from error
 
 
-def _block(block: Block, inputs: Sequence[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]) -> list[Array]:
+def _block(
+    block: Block, inputs: Sequence[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]
+) -> list[Array]:
     """What the block's terminator passes on."""
     known: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
     for op in block.ops:
@@ -94,7 +98,9 @@ def _block(block: Block, inputs: Sequence[Array], sizes: Mapping[str, int], weig
     raise InterpreterError("expected a block that ends in func.return or nn.yield")
 
 
-def _results(op: Operation, operands: list[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]) -> Sequence[Array]:
+def _results(
+    op: Operation, operands: list[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]
+) -> Sequence[Array]:
     match op:
         case GroupOp():
             return _block(op.body.block, operands, sizes, weights)
@@ -124,4 +130,6 @@ def _check_requirements(op: NnOp, sizes: Mapping[str, int]) -> None:
         lhs, rhs = _size(rule.lhs, sizes, op.name), _size(rule.rhs, sizes, op.name)
         if not rule.holds(lhs, rhs):
             sign = "=" if rule.relation == "eq" else "≤"
-            raise InterpreterError(f"{op.name}: {rule.message}: expected {rule.lhs} {sign} {rule.rhs}, got {lhs} and {rhs}")
+            raise InterpreterError(
+                f"{op.name}: {rule.message}: expected {rule.lhs} {sign} {rule.rhs}, got {lhs} and {rhs}"
+            )

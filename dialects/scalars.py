@@ -13,7 +13,16 @@ from typing import ClassVar
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType, StringAttr, i1
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i1,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pelton.dialects import dims
@@ -142,7 +151,7 @@ class Scalars:
     def _fold(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
         a, b = known_index(x), known_index(y)
         match name, a, b:
-            case ("add" | "sub" | "mul" | "floordiv" | "max" | "min"), int(), int() if name != "floordiv" or b:
+            case (("add" | "sub" | "mul" | "floordiv" | "max" | "min"), int(), int()) if name != "floordiv" or b:
                 fold = {"add": dims.add, "sub": dims.sub, "mul": dims.mul, "floordiv": dims.floordiv}
                 value = (fold | {"max": dims.maximum, "min": dims.minimum})[name](a, b)
                 assert isinstance(value, int)
@@ -235,7 +244,9 @@ class Scalars:
     def _int_to_float(self, x: SSAValue, to: Attribute) -> SSAValue:
         if is_bool(x.type):
             x = self.insert(arith.ExtUIOp(x, IntegerType(32)))
-        direct = to if bytes_of(to) >= 4 else F64  # a half through f64, which holds every integer that a half tells apart
+        direct = (
+            to if bytes_of(to) >= 4 else F64
+        )  # a half through f64, which holds every integer that a half tells apart
         return self.cast(self.insert(arith.SIToFPOp(x, direct)), to)  # pyright: ignore[reportArgumentType]
 
     def widen(self, x: SSAValue) -> SSAValue:

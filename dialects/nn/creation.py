@@ -59,7 +59,9 @@ class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
         return cls.declare(t, location, value=DenseAttr.of(values, shape, t.dtype))
 
     @classmethod
-    def scalar(cls, value: float | int | bool, dtype: Attribute, device: str = "cpu:0", location: Any = None) -> ConstantOp:
+    def scalar(
+        cls, value: float | int | bool, dtype: Attribute, device: str = "cpu:0", location: Any = None
+    ) -> ConstantOp:
         """A constant of rank 0."""
         return cls.of([value], TensorType((), dtype, device), location)
 
@@ -218,7 +220,9 @@ class RangeOp(Pointwise):
     def infer(self) -> Sequence[TensorType]:
         start, step = self.tensor(0), self.tensor(1)
         if start != step or start.rank:
-            raise VerifyException(f"'nn.range' expects a start and a step of one type and rank 0, got {start} and {step}")
+            raise VerifyException(
+                f"'nn.range' expects a start and a step of one type and rank 0, got {start} and {step}"
+            )
         expect_kind(self, "number", start.dtype)
         if len(self.length.data) != 1:
             raise VerifyException(f"'nn.range' expects one length, got {shape_text(self.length.data)}")

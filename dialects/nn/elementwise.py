@@ -31,7 +31,10 @@ KINDS: Mapping[str, tuple[Callable[[Attribute], bool], str]] = {
     "number": (lambda t: is_float(t) or (is_int(t) and not is_unsigned(t)), "a float or a signed integer"),
     "bits": (lambda t: isinstance(t, type(i1)) and not is_unsigned(t), "a signed integer or i1"),
     "bool": (is_bool, "i1"),
-    "any": (lambda t: is_float(t) or (isinstance(t, type(i1)) and not is_unsigned(t)), "a float, a signed integer or i1"),
+    "any": (
+        lambda t: is_float(t) or (isinstance(t, type(i1)) and not is_unsigned(t)),
+        "a float, a signed integer or i1",
+    ),
 }
 """What dtypes a row takes: the test and its words."""
 

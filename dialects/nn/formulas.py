@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from pelton.dialects.types import is_bool, is_float
+from pelton.dialects.types import is_bool
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
@@ -91,7 +93,7 @@ class SliceOp(Movement):
 
 
 @irdl_op_definition
-class ConcatOp(Pointwise):
+class ConcatOp(Pointwise, HasCanonicalizationPatternsInterface):
     """`nn.concat %a, %b, %c {axis = 0}`: the operands one after another along an axis; their other sizes are equal."""
 
     name = "nn.concat"
@@ -143,6 +145,12 @@ class ConcatOp(Pointwise):
             found = b.select(mine, value, found)
         return found
 
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from pelton.dialects.nn.patterns import patterns_for
+
+        return patterns_for(cls)
+
 
 @irdl_op_definition
 class GatherOp(Pointwise):
@@ -167,7 +175,9 @@ class GatherOp(Pointwise):
         if indices.dtype not in (i32, i64):
             raise VerifyException(f"'nn.gather' expects indices of i32 or i64, got {indices}; convert with nn.cast")
         if indices.device != t.device:
-            raise VerifyException(f"'nn.gather' expects one device, got {t} and {indices}; {mismatch_remedy(t, indices)}")
+            raise VerifyException(
+                f"'nn.gather' expects one device, got {t} and {indices}; {mismatch_remedy(t, indices)}"
+            )
         return [t.with_shape((*t.shape[:axis], *indices.shape, *t.shape[axis + 1 :]))]
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
@@ -178,7 +188,9 @@ class GatherOp(Pointwise):
         wrong = (indices < -size) | (indices >= size)
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise IndexError(f"gather: index {indices[at]} at {list(at)} is out of range for axis {axis} of size {size}")
+            raise IndexError(
+                f"gather: index {indices[at]} at {list(at)} is out of range for axis {axis} of size {size}"
+            )
         return [np.take(x, indices, axis) if size else np.empty(self._shape(x, indices), x.dtype)]
 
     def _shape(self, x: Array, indices: Array) -> tuple[int, ...]:
@@ -190,7 +202,12 @@ class GatherOp(Pointwise):
         zero, one = b.index(0), b.index(1)
         given = b.cast(read(1, index[axis : axis + count]), zero.type)
         place = b.select(b.compare("lt", given, zero), b.add(given, size), given)
-        b.check(b.compare("below", place, size), b.flatten(tuple(index), self.result_type.shape), given, "gather: index out of range")
+        b.check(
+            b.compare("below", place, size),
+            b.flatten(tuple(index), self.result_type.shape),
+            given,
+            "gather: index out of range",
+        )
         inside = b.binary("max", b.binary("min", place, b.sub(size, one)), zero)
         with b.where(b.compare("gt", size, zero)):
             return read(0, [*index[:axis], inside, *index[axis + count :]])

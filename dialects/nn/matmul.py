@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -161,7 +160,9 @@ class PackedMatmulOp(Product):
         if (a.dtype, a.device) != (b.dtype, b.device) or not is_float(a.dtype) or bytes_of(a.dtype) < 4:
             raise VerifyException(f"'nn.packed_matmul' expects f32 or f64 on one device, got {a} and {b}")
         if a.rank < 2 or b.rank < 3 or len(self.columns_attr.data) != 1:
-            raise VerifyException(f"'nn.packed_matmul' expects [..., m, k], packed [..., k, n] and one n, got {a} and {b}")
+            raise VerifyException(
+                f"'nn.packed_matmul' expects [..., m, k], packed [..., k, n] and one n, got {a} and {b}"
+            )
         panels, k, width = b.shape[-3:]
         fits = isinstance(width, int) and dims.ceildiv(self.columns, width) == panels
         if not fits or a.shape[-1] != k or b.shape[:-3] not in ((), a.shape[:-2]):

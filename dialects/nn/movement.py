@@ -123,7 +123,9 @@ class BroadcastToOp(Movement):
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
         t = self.tensor()
         places: list[SSAValue] = []
-        for i, size, to in zip(index[len(index) - t.rank :], t.shape, self.shape.data[len(index) - t.rank :], strict=True):
+        for i, size, to in zip(
+            index[len(index) - t.rank :], t.shape, self.shape.data[len(index) - t.rank :], strict=True
+        ):
             if size == to:
                 places.append(i)
             elif size == 1:
@@ -149,7 +151,11 @@ class RebindOp(Movement):
         return [t.with_shape(shape)]
 
     def requires(self) -> Sequence[Requirement]:
-        text = self.message.data if self.message else f"rebind of {shape_text(self.tensor().shape)} to {shape_text(self.shape.data)}"
+        text = (
+            self.message.data
+            if self.message
+            else f"rebind of {shape_text(self.tensor().shape)} to {shape_text(self.shape.data)}"
+        )
         pairs = zip(self.tensor().shape, self.shape.data, strict=True)
         return [Requirement("eq", x, y, text) for x, y in pairs if x != y]
 

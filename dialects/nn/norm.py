@@ -126,7 +126,9 @@ class RowNorm(NnOp):
             raise VerifyException(f"'{self.name}' expects at least one axis, got {t}")
         for k in range(1, len(self.operands)):
             if self.tensor(k) != t.with_shape(t.shape[-1:]):
-                raise VerifyException(f"'{self.name}' expects weights of {t.with_shape(t.shape[-1:])}, got {self.tensor(k)}")
+                raise VerifyException(
+                    f"'{self.name}' expects weights of {t.with_shape(t.shape[-1:])}, got {self.tensor(k)}"
+                )
         return [t]
 
     @property

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from xdsl.builder import Builder
-from xdsl.dialects.builtin import IntegerAttr, i32, i64
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from pelton.dialects.nn import formulas
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.shapes import axis_of, replaced
-from pelton.dialects.op import Array, NnOp, Reduction, Sizes
+from pelton.dialects.op import Array, Reduction, Sizes
 from pelton.dialects.scalars import F32
 from pelton.dialects.types import TensorType, bytes_of, is_float
 
@@ -98,10 +94,10 @@ class SumOp(AxisReduction):
 
 
 def finite(error: Array) -> Array:
-    """An error bound without NaN and infinity: 0 there, so that an infinite result has to be met exactly."""
+    """An error bound without NaN and infinity: tiny there, so that an infinite result has to be met; a sum's zero has either sign."""
     import numpy as np
 
-    return np.nan_to_num(error, nan=0.0, posinf=0.0)
+    return np.nan_to_num(error, nan=0.0, posinf=0.0) + np.finfo(np.float64).tiny
 
 
 @irdl_op_definition

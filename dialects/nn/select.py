@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from collections.abc import Mapping
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
@@ -15,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from pelton.dialects.nn import formulas
 from pelton.dialects.nn.elementwise import Elementwise, expect_kind, mismatch_remedy
 from pelton.dialects.op import Array, Index, Read, Sizes
-from pelton.dialects.types import TensorType, is_bool
+from pelton.dialects.types import TensorType
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
@@ -49,7 +48,7 @@ class CastOp(Elementwise):
         if x.dtype == to:
             return [x]
         if not reference.is_float(x):
-            wide = x if to.kind in "iufb" and to.itemsize > 2 or to.kind in "iub" else x.astype(np.float64)
+            wide = x if (to.kind in "iufb" and to.itemsize > 2) or to.kind in "iub" else x.astype(np.float64)
             return [reference.rounded(wide, self.dtype)]
         x = reference.wide(x)
         if to.kind == "b":
@@ -80,7 +79,9 @@ class WhereOp(Elementwise):
         condition, x, y = (self.tensor(k) for k in range(3))
         expect_kind(self, "bool", condition.dtype)
         if x != y:
-            raise VerifyException(f"'nn.where' expects two values of one type, got {x} and {y}; {mismatch_remedy(x, y)}")
+            raise VerifyException(
+                f"'nn.where' expects two values of one type, got {x} and {y}; {mismatch_remedy(x, y)}"
+            )
         if condition.with_dtype(x.dtype) != x:
             remedy = mismatch_remedy(condition.with_dtype(x.dtype), x)
             raise VerifyException(f"'nn.where' expects a condition like its values, got {condition} for {x}; {remedy}")
@@ -116,7 +117,9 @@ class GeluOp(Elementwise):
         t = self.tensor()
         expect_kind(self, "float", t.dtype)
         if self.approximate.data not in GELUS:
-            raise VerifyException(f"'nn.gelu' expects approximate to be one of {', '.join(GELUS)}, got {self.approximate.data}")
+            raise VerifyException(
+                f"'nn.gelu' expects approximate to be one of {', '.join(GELUS)}, got {self.approximate.data}"
+            )
         return [t]
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
@@ -150,7 +153,9 @@ class GeluOp(Elementwise):
                 error = 4 * reference.spacing(y) * (x.dtype.itemsize > 2) + 6 * unit * wide
             else:
                 error = unit * np.abs(reference.wide(y)) * (12 + 4 * np.abs(self._argument(reference.wide(x))))
-                error = error + 128 * float(np.finfo(np.float32 if x.dtype.itemsize < 8 else np.float64).smallest_subnormal)
+                error = error + 128 * float(
+                    np.finfo(np.float32 if x.dtype.itemsize < 8 else np.float64).smallest_subnormal
+                )
         return [np.nan_to_num(error + reference.half_step(y), nan=0.0, posinf=0.0)]
 
     def scalar(self, b: Scalars, *operands: SSAValue) -> SSAValue:
