@@ -26,7 +26,7 @@ BATCH, TOKENS = 1, 128
 
 def load(way: str, path: str, folder: Path) -> Model | None:
     """The model; None where it was only saved."""
-    session = InferenceSession(num_threads=1)
+    session = InferenceSession()
     if way == "saved":
         return session.load(path, weights_registry=read_safetensors(folder / "model.safetensors"))
     from pelton.examples.minilm import Config, sentence_encoder  # the graph API: not wanted where a model was saved

@@ -1,6 +1,6 @@
 """Single operations as small graphs, beside torch and NumPy: workloads leave, each with calls that do the same work.
 
-A workload is a line of `WORKLOADS`: a name, shapes, the graph as a function of its inputs, the same in torch and in NumPy.
+A workload is a line of `WORKLOADS`: a name, shapes, the graph as a function of its inputs, the same in torch and NumPy.
 Before any is timed, its results are compared with NumPy's.
 """
 
@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pelton.benchmarks.timing import Call
+from pelton.benchmarks.report import Figure, Report
+from pelton.benchmarks.timing import Call, measure
 from pelton.driver import Buffer
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
@@ -127,7 +128,7 @@ def rms_norm(m: int, n: int) -> Workload:
 
 
 def gelu(n: int, approximate: str = "none") -> Workload:
-    """`gelu(x * s + b)`, `s` and `b` scalars. NumPy has no erf: both forms are compared with the tanh form, 5e-4 apart."""
+    """`gelu(x * s + b)`, `s` and `b` scalars. NumPy has no erf: both are compared with the tanh form, 5e-4 apart."""
 
     def in_numpy(x: Array, s: Array, b: Array) -> Array:
         y = x * s + b
@@ -188,3 +189,17 @@ WORKLOADS: Sequence[Workload] = (
     reduce_sum(1024, 4096, 0),
     transpose(1024, 4096),
 )
+
+
+def run(report: Report, match: str, seconds: float) -> None:
+    """Add a figure for each workload whose name holds `match`."""
+    torch.set_num_threads(1)
+    session = InferenceSession()
+    for workload in (w for w in WORKLOADS if match in w.name):
+        with torch.inference_mode():
+            times = measure(workload.calls(session), seconds)
+        took = times.seconds("pelton")
+        remarks = {"": f"{workload.operations / took / 1e9:6.1f} {workload.per_second:8}"}
+        for other in ("torch", "numpy"):
+            remarks[f"/ {other}"] = str(times.ratio("pelton", other))
+        report.add(Figure(workload.name, took * 1e6, "CPU µs", remarks=remarks))

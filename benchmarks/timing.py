@@ -1,8 +1,8 @@
 """Fair timing on a noisy machine: calls that do the same work enter, CPU seconds per call and paired ratios leave.
 
-Contestants take turns in short blocks, in a new order each round, so that a slow spell of the machine meets all of them.
-Time is the CPU time of the whole process, so waiting does not count and no helper thread can hide. Of many rounds the low
-decile is kept: what the code takes when little disturbs it. Ratios are taken within rounds, and their spread is told.
+Contestants take turns in short blocks, in a new order each round, so that a slow spell of the machine meets all of
+them. Time is the CPU time of the whole process, so waiting does not count, and no thread can hide. Of many rounds the
+low decile is kept: what the code takes when little disturbs it. Ratios are taken within rounds; their spread is told.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Weights from a file: a `.safetensors` file enters, arrays by name leave; and where the published MiniLM-L6-v2 lies.
 
-Such a file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors. It is mapped, so weights
+Such a file is the length of a header (8 bytes), the header (JSON) and the bytes of all tensors. It is mapped: weights
 cost no memory before a model uses them.
 """
 

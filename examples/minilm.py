@@ -39,9 +39,11 @@ def sentence_encoder(config: Config) -> Graph:
     with Graph("sentence_encoder", input_types=(tokens, tokens)) as graph:
         ids, mask = (value.tensor for value in graph.inputs)
         attend = mask.cast(DType.float32)
+        batch, seq = ids.shape
+        padding = ((attend - 1) * 1e9).reshape((batch, 1, 1, seq))  # added to scores: 0 at tokens
         x = embeddings(ids, config)
         for layer in range(config.layers):
-            x = encoder_layer(x, attend, f"encoder.layer.{layer}", config)
+            x = encoder_layer(x, padding, f"encoder.layer.{layer}", config)
         graph.output(normalized(mean_over_tokens(x, attend)))
     return graph
 
@@ -57,16 +59,16 @@ def embeddings(ids: TensorValue, config: Config) -> TensorValue:
     return layer_norm(x, "embeddings.LayerNorm", config)
 
 
-def encoder_layer(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
+def encoder_layer(x: TensorValue, padding: TensorValue, name: str, config: Config) -> TensorValue:
     """Self-attention, then a two-layer perceptron, each added to its input and normalised: [batch, seq, hidden]."""
-    attended = attention(x, attend, f"{name}.attention", config)
+    attended = attention(x, padding, f"{name}.attention", config)
     x = layer_norm(x + attended, f"{name}.attention.output.LayerNorm", config)
     inner = ops.gelu(linear(x, f"{name}.intermediate.dense", config.hidden, config.intermediate))
     outer = linear(inner, f"{name}.output.dense", config.intermediate, config.hidden)
     return layer_norm(x + outer, f"{name}.output.LayerNorm", config)
 
 
-def attention(x: TensorValue, attend: TensorValue, name: str, config: Config) -> TensorValue:
+def attention(x: TensorValue, padding: TensorValue, name: str, config: Config) -> TensorValue:
     """Each token takes, per head, a mean of the values of all, weighted by how well its query fits their keys."""
     batch, seq, hidden = x.shape
     size = config.hidden // config.heads
@@ -76,7 +78,6 @@ def attention(x: TensorValue, attend: TensorValue, name: str, config: Config) ->
         return projected.reshape((batch, seq, config.heads, size)).permute((0, 2, 1, 3))
 
     query, key, value = per_head("query"), per_head("key"), per_head("value")
-    padding = ((attend - 1) * 1e9).reshape((batch, 1, 1, seq))
     weights = ops.softmax(query @ key.transpose(2, 3) * size**-0.5 + padding)
     mixed = (weights @ value).permute((0, 2, 1, 3)).reshape((batch, seq, hidden))
     return linear(mixed, f"{name}.output.dense", config.hidden, config.hidden)

@@ -1,0 +1,52 @@
+"""`make bench`: measures the model, single kernels and starting up; prints figures beside targets, keeps them all.
+
+    python benchmarks/run.py                       everything, about ten minutes
+    python benchmarks/run.py --only minilm         one part (minilm, kernels, startup)
+    python benchmarks/run.py --only kernels --match softmax --seconds 5
+
+How figures are taken, and how to read them: benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+THREADS = ("PELTON_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+TUNING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # would slow NumPy down, or speed it up, where a site sets them
+for _name in TUNING:
+    os.environ.pop(_name, None)
+os.environ.update(dict.fromkeys(THREADS, "1"))  # read when NumPy and torch are imported, so before them
+
+from pelton.benchmarks import kernels, latency, startup  # noqa: E402  after the environment
+from pelton.benchmarks.report import Report  # noqa: E402  after the environment
+
+PARTS = ("minilm", "kernels", "startup")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Measure pelton beside torch and NumPy, one thread each.")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure this part; may be given again")
+    parser.add_argument("--match", default="", help="of the kernels, only those with this in their name")
+    parser.add_argument("--seconds", type=float, default=4.0, help="CPU seconds per workload (%(default)s)")
+    parser.add_argument("--runs", type=int, default=7, help="fresh processes of each kind (%(default)s)")
+    parser.add_argument("--unsaved", action="store_true", help="print only, add nothing to the history")
+    options = parser.parse_args(arguments)
+    report, parts = Report(), options.only or PARTS
+    if "startup" in parts:
+        report.heading("Starting MiniLM-L6-v2 in a fresh process")
+        startup.run(report, colds=max(1, options.runs // 2), warms=options.runs)
+    if "minilm" in parts:
+        report.heading("MiniLM-L6-v2, one thread")
+        latency.run(report, options.seconds * 3)
+    if "kernels" in parts:
+        report.heading("Single operations, one thread, float32")
+        kernels.run(report, options.match, options.seconds)
+    if not options.unsaved:
+        report.save()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""What it costs to start: fresh processes run in turns, their CPU time and peak memory leave as figures.
+
+Time is that of whole processes, interpreter and imports included. Each kind runs several times, in turns; the least is
+kept, since a program's work is the same each time and other work on the machine only adds to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pelton.benchmarks.report import Figure, Report
+from pelton.examples.checkpoint import model_files
+
+PROGRAM = Path(__file__).with_name("first_result.py")
+IMPORTS = {"numpy": "import numpy", "engine": "import pelton.engine"}
+HELP = "import sys; sys.argv = ['pelton-opt', '--help']; from pelton.tools.opt import main; main()"
+
+
+def run(report: Report, colds: int, warms: int) -> None:
+    """Add the figures of starting, from `colds` processes that find no cache and `warms` of every other kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = str(Path(folder, "minilm.pelton"))
+        cold = [_first_result(Path(folder, f"cold{k}"), "graph") for k in range(colds)]
+        cache = Path(folder, "cold0")
+        _first_result(cache, "save", saved)
+        ways = {"graph": ("graph",), "saved": ("saved", saved)}
+        warm: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
+        for _ in range(warms):
+            for way, arguments in ways.items():
+                warm[way].append(_first_result(cache, *arguments))
+    _add_results(report, cold, warm)
+    _add_imports(report, warms)
+
+
+def _first_result(cache: Path, *arguments: str) -> dict[str, Any]:
+    """What a fresh process tells of its costs."""
+    environment = {**os.environ, "PELTON_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        (sys.executable, str(PROGRAM), *arguments), env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{PROGRAM.name} {' '.join(arguments)} failed:\n{done.stderr}")
+    return json.loads(done.stdout) if arguments[0] != "save" else {}
+
+
+def _add_results(report: Report, cold: Sequence[dict[str, Any]], warm: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    folder = model_files()
+    assert folder is not None
+    weights_mb = (folder / "model.safetensors").stat().st_size / 1e6
+    peak_limit = round(2 * weights_mb + 250)
+    for name, runs, key, target in (
+        ("cold load", cold, "load", 8.0),
+        ("cold process, first result", cold, "total", None),
+        ("second process, graph built", warm["graph"], "total", 0.8),
+        ("process with saved artifact", warm["saved"], "total", 0.4),
+    ):
+        values = sorted(run[key] for run in runs)
+        numba = "imports Numba" if any(run["numba"] for run in runs) else "without Numba"
+        remarks = {"": f"{values[0]:.2f}–{values[-1]:.2f} in {len(values)} runs, {numba}", "top": _top(runs[0])}
+        report.add(Figure(name, values[0], "CPU s", target, remarks))
+    for name, runs in (("cold", cold), ("graph built", warm["graph"]), ("saved artifact", warm["saved"])):
+        report.add(Figure(f"peak memory, {name}", max(run["peak_mb"] for run in runs), "MB", peak_limit))
+
+
+def _top(run: Mapping[str, Any], count: int = 3) -> str:
+    """The stages that took most."""
+    stages = sorted(run["stages"].items(), key=lambda item: -item[1])[:count]
+    return ", ".join(f"{name} {cpu_ms:.0f} ms" for name, cpu_ms in stages)
+
+
+def _add_imports(report: Report, runs: int) -> None:
+    """Importing the engine beside importing NumPy, in turns; and the help of the command."""
+    seconds: dict[str, list[float]] = {name: [] for name in (*IMPORTS, "help")}
+    for _ in range(runs):
+        for name, statement in {**IMPORTS, "help": HELP}.items():
+            seconds[name].append(_cpu_of(statement))
+    extra = sorted(engine - numpy for engine, numpy in zip(seconds["engine"], seconds["numpy"], strict=True))
+    remarks = {"": f"paired: {extra[0] * 1e3:.0f}–{extra[-1] * 1e3:.0f}, NumPy's own {min(seconds['numpy']) * 1e3:.0f}"}
+    report.add(Figure("import pelton.engine − NumPy's", extra[len(extra) // 2] * 1e3, "CPU ms", 40, remarks))
+    report.add(Figure("pelton-opt --help", min(seconds["help"]), "CPU s", 0.5))
+
+
+def _cpu_of(statement: str) -> float:
+    """CPU seconds of a fresh interpreter that runs `statement`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run((sys.executable, "-c", statement), capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
