@@ -16,9 +16,8 @@ from typing import Any, Protocol
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from pelton.artifact import Artifact, Constant, KernelCode, TensorInfo
 from pelton.codegen.cpu.sources import cpu_source
@@ -29,7 +28,6 @@ from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
 from pelton.dialects.check import check_module
 from pelton.dialects.nn import WeightOp
-from pelton.dialects.op import location_of
 from pelton.dialects.types import TensorType
 from pelton.dtype import DType
 from pelton.passes.assign_buffers import AssignBuffers
@@ -55,7 +53,7 @@ def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
         Simplify(),  # expansions share casts, constants and broadcasts
         ChooseKernels(target),  # before split-init, which moves the packing of weights out of the way
         SplitInit(),  # before fusion, so that no group mixes what runs once with what runs always
-        Simplify(),  # main no longer needs what moved
+        DeadCodeElimination(),  # main no longer needs what moved
         FuseGroups(separate),  # last on tensors: it decides what becomes one kernel
         # kernels and plans
         LowerGroups(),  # loops and memory appear here; equal kernels become one
@@ -162,10 +160,11 @@ class Compilation:
     # passes
     def passes(self) -> None:
         context = Context()
-        last = [""]
+        last, careful = [""], knobs.DEBUG.value() > 0
 
         def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-            check_module(module, last[0])
+            if previous is None or following is None or careful:
+                check_module(module, last[0])
             self.write(previous, module)
             last[0] = following.name if following is not None else ""
 
@@ -238,16 +237,6 @@ def info(name: str, t: object) -> TensorInfo:
     assert isinstance(t, TensorType)
     shape = tuple(d if isinstance(d, int) else str(d) for d in t.shape)
     return TensorInfo(name, DType(str(t.dtype)), shape, t.device.data)
-
-
-def first_location(module: Operation) -> str:
-    """The first user line that is known, for errors about the whole module."""
-    return next((place for op in module.walk() if (place := location_of(op))), "")
-
-
-def parse_passes(text: str) -> list[str]:
-    """The names of the passes in a pipeline's text."""
-    return [spec.name for spec in parse_pipeline(text)]
 
 
 __all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes"]

@@ -8,7 +8,7 @@ the loops, `assign-buffers` lays out the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder, InsertPoint
@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pelton.dialects import kernel, plan
+from pelton.dialects.dims import Dim
 from pelton.dialects.nn import GroupOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp, location_of
 from pelton.dialects.types import TensorType
@@ -58,12 +59,35 @@ class LowerGroups(ModulePass):
         op.body.block.add_ops([*kernels.functions.values(), *plans])
 
 
+@dataclass(frozen=True)
+class Launch:
+    """How a group's kernel is launched: its name, which group inputs it takes in which order, its sizes."""
+
+    name: str
+    inputs: tuple[int, ...]
+    sizes: tuple[Dim, ...]
+    in_place: tuple[int, ...]
+
+
 @dataclass(eq=False)
 class Kernels:
-    """The kernel functions of a module by their text without the name."""
+    """The kernel functions of a module: by the structure of the groups they came from, and by their text without the name."""
 
     functions: dict[str, kernel.FuncOp] = field(default_factory=dict[str, kernel.FuncOp])
     names: set[str] = field(default_factory=set[str])
+    launches: dict[Hashable, Launch] = field(default_factory=dict[Hashable, Launch])
+
+    def launch_of(self, group: GroupOp) -> Launch:
+        """The kernel of a group; groups of one structure are lowered once."""
+        key = structure(group)
+        if key not in self.launches:
+            nest = Nest(group)
+            name = self.add(nest.function(NESTS[group.kind.data](nest)))
+            places = {arg: k for k, arg in enumerate(group.body.block.args)}
+            inputs = [places[a.value] for a in nest.arguments]
+            alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
+            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone))
+        return self.launches[key]
 
     def add(self, function: kernel.FuncOp) -> str:
         """The name under which this function, or one of equal text, is launched."""
@@ -80,10 +104,14 @@ class Kernels:
         return known.sym_name.data
 
 
-def lower_group(group: GroupOp) -> tuple[kernel.FuncOp, Nest]:
-    """The kernel function of one group, and the nest that knows its arguments and sizes."""
-    nest = Nest(group)
-    return nest.function(NESTS[group.kind.data](nest)), nest
+def structure(group: GroupOp) -> Hashable:
+    """What a group computes, without the names of its values and where it came from."""
+    numbers: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
+    parts: list[Hashable] = [group.kind, *(arg.type for arg in group.body.block.args)]
+    for op in group.body.block.ops:
+        parts.append((op.name, tuple(op.properties.items()), tuple(numbers[v] for v in op.operands), tuple(op.result_types)))
+        numbers.update((r, len(numbers) + k) for k, r in enumerate(op.results))
+    return tuple(parts)
 
 
 @dataclass(eq=False)
@@ -150,24 +178,15 @@ class Lowering:
             self.builder.insert(plan.RequireOp(r.relation, r.lhs, r.rhs, r.message))
 
     def launch(self, group: GroupOp) -> None:
-        for op in group.body.block.ops:
-            if isinstance(op, NnOp):
-                self.require(op)
-        function, nest = lower_group(group)
-        name = self.kernels.add(function)
-        inputs: list[SSAValue] = []
-        in_place: list[int] = []
-        for k, argument in enumerate(nest.arguments):
-            outer = group.inputs[list(group.body.block.args).index(argument.value)]  # pyright: ignore[reportArgumentType]
-            inputs.append(self.buffers[outer])
-            uses = sum(other.value is argument.value for other in nest.arguments)
-            if argument.in_place and uses == 1:
-                in_place.append(k)
+        for inner in group.body.block.ops:
+            if isinstance(inner, NnOp):
+                self.require(inner)
+        launch = self.kernels.launch_of(group)
         out = self.builder.insert(plan.AllocOp(buffer_type(group.outputs[0])))
         out.buf.name_hint = group.outputs[0].name_hint
-        launch = plan.LaunchOp(name, inputs, [out.buf], list(nest.symbols), in_place)
-        launch.location = group.location
-        self.builder.insert(launch)
+        inputs = [self.buffers[group.inputs[k]] for k in launch.inputs]
+        op = self.builder.insert(plan.LaunchOp(launch.name, inputs, [out.buf], launch.sizes, launch.in_place))
+        op.location = group.location
         self.buffers[group.outputs[0]] = out.buf
 
     def give(self, number: int, value: SSAValue) -> None:
