@@ -5,7 +5,7 @@ and argument.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from pelton.graph.location import place
 from pelton.support.errors import GraphError, GraphIndexError, GraphTypeError
@@ -40,10 +40,9 @@ def axes_of(op: str, axes: Any, rank: int, argument: str = "axis") -> list[int]:
     """
     if not isinstance(axes, Sequence):
         return [axis_of(op, axes, rank, argument)]
-    items: Sequence[Any] = axes
-    found = [axis_of(op, a, rank, argument) for a in items]
+    found = [axis_of(op, a, rank, argument) for a in cast("Sequence[Any]", axes)]
     if len(set(found)) != len(found):
-        raise GraphError(f"{op}: {argument} names an axis twice", location=place(), got=str(list(items)))
+        raise GraphError(f"{op}: {argument} names an axis twice", location=place(), got=repr(found))
     return found
 
 

@@ -6,6 +6,7 @@ of a weight. `pelton.graph.ops` gives these functions to users.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pelton.dialects import dims
@@ -66,7 +67,7 @@ def _inline(value: DenseAttr, device: DeviceRef) -> TensorValue:
 def _as_array(value: Any) -> Any:
     import numpy as np
 
-    if isinstance(value, np.ndarray | np.generic):
+    if is_array(value):
         return np.asarray(value)
     if isinstance(value, list | tuple):
         return _array_of_lists(value)
@@ -94,6 +95,12 @@ def _array_of_lists(value: Any) -> Any:
 
 def _contains_value(value: Any) -> bool:
     return isinstance(value, Value) or (isinstance(value, list | tuple) and any(map(_contains_value, value)))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def is_array(x: object) -> bool:
+    """Whether `x` is a NumPy array or scalar; asks without importing NumPy."""
+    numpy: Any = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic))
 
 
 def _own_dtype(array: Any, is_list: bool) -> DType:

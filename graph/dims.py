@@ -8,8 +8,8 @@ is structural. Dims need no graph.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, SupportsIndex, TypeAlias, cast, overload
 
 from pelton.dialects import dims
 from pelton.support.errors import GraphError, GraphTypeError
@@ -91,10 +91,10 @@ class Dim:
     def __neg__(self) -> Dim:
         return _combined(dims.mul, -1, self)
 
-    def __truediv__(self, other: object) -> NoReturn:
+    def __truediv__(self, other: object) -> Any:
         return _refused(self, "/", other, "use // for a size that divides evenly")
 
-    def __mod__(self, other: object) -> NoReturn:
+    def __mod__(self, other: object) -> Any:
         return _refused(self, "%", other, "use d - d // k * k for a remainder")
 
     def __lt__(self, other: DimLike) -> bool:
@@ -187,7 +187,9 @@ class Shape(list[Dim]):
         return found if isinstance(found, Dim) else Shape(found)
 
     def __eq__(self, other: object) -> bool:
-        return list.__eq__(self, list(other)) if isinstance(other, list | tuple) else NotImplemented  # pyright: ignore[reportUnknownArgumentType]
+        return (
+            list(self) == list(cast("Sequence[object]", other)) if isinstance(other, list | tuple) else NotImplemented
+        )
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -233,8 +235,7 @@ def shape_of(value: object, op: str, argument: str) -> Shape:
         return Shape((value,))
     if not isinstance(value, Iterable):
         raise GraphTypeError(f"{op}: {argument} is not a shape", expected="a sequence of sizes", got=repr(value))
-    items: Iterable[Any] = value
-    return Shape(items)
+    return Shape(cast("Iterable[DimLike]", value))
 
 
 def _combined(operation: Callable[[dims.Dim, dims.Dim], dims.Dim], x: DimLike, y: DimLike) -> Dim:
@@ -255,9 +256,9 @@ def _ordered(x: Dim, sign: str, y: DimLike) -> bool:
     return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[sign]
 
 
-def _refused(x: Dim, sign: str, y: object, remedy: str) -> NoReturn:
+def _refused(x: Dim, sign: str, y: object, remedy: str) -> Any:
     if not isinstance(y, _OPERANDS):
-        return NotImplemented  # pyright: ignore[reportReturnType]  # Python then asks the other operand
+        return NotImplemented  # Python then asks the other operand
     raise GraphTypeError(f"sizes know + - * and //, not {sign}: {x} {sign} {y}", remedy=remedy)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import Token
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from xdsl.ir import SSAValue
 
@@ -127,14 +127,12 @@ class Graph(Body):
         """
         if self._finished:
             raise GraphError(f"the graph {self.name!r} has its outputs already", location=place())
-        for k, v in enumerate(values):
-            if not isinstance(v, Value):  # pyright: ignore[reportUnnecessaryIsInstance]
-                remedy = "spread a list with output(*values)" if isinstance(v, list | tuple) else "ops.constant"
+        for k, v in enumerate(cast("Sequence[object]", values)):
+            if not isinstance(v, Value):
+                remedy = "spread a list: output(*values)" if isinstance(v, list | tuple) else "ops.constant"
+                got = f"{v!r} ({type(v).__name__})"  # pyright: ignore[reportUnknownArgumentType]
                 raise GraphTypeError(
-                    f"Graph.output: value {k} is no tensor",
-                    expected="TensorValue",
-                    got=f"{v!r} ({type(v).__name__})",
-                    remedy=remedy,
+                    f"Graph.output: value {k} is no tensor", expected="TensorValue", got=got, remedy=remedy
                 )
         self.finish([v.ssa_in(self, "Graph.output") for v in values])
 
@@ -182,5 +180,4 @@ def _outputs(result: Any) -> list[Any]:
         return []
     if isinstance(result, Value) or not isinstance(result, Iterable):
         return [result]
-    values: Iterable[Any] = result
-    return list(values)
+    return list(cast("Iterable[Any]", result))

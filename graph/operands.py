@@ -4,7 +4,6 @@ leave, ready to emit.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +13,7 @@ from pelton.dialects.types import DimsAttr
 from pelton.dtype import DType
 from pelton.graph.build import Value, emit
 from pelton.graph.check import wrong, wrong_type
-from pelton.graph.constant import NUMBERS, cast_to, constant, size
+from pelton.graph.constant import NUMBERS, cast_to, constant, is_array, size
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.dims import Dim, Shape, StaticDim, raw_dim
 from pelton.graph.promotion import fit, promote
@@ -28,12 +27,6 @@ if TYPE_CHECKING:
 
     TensorLike: TypeAlias = TensorValue | Dim | float | np.generic | np.ndarray[Any, Any]
 """What serves as an operand: a tensor, a number, a NumPy array or scalar, a size."""
-
-
-def is_array(x: object) -> bool:
-    """Whether `x` is a NumPy array or scalar; asks without importing NumPy."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic))
 
 
 def tensor(op: str, argument: str, x: Any) -> TensorValue:
@@ -61,10 +54,10 @@ def together(op: str, **operands: Any) -> list[TensorValue]:
 
 
 def common_dtype(op: str, operands: Sequence[Any]) -> DType:
-    """The dtype operands promote to: that of the tensors; of the arrays where there are none; else that of the numbers."""
+    """The dtype operands promote to: that of the tensors; where there are none, of the arrays; else of the numbers."""
     strong = [dtype_of(x.ir_type.dtype) for x in operands if isinstance(x, Value)]
     arrays = [DType.from_numpy(x.dtype) for x in operands if is_array(x)]
-    weak = [NUMBERS[next(t for t in NUMBERS if isinstance(x, t))] for x in operands if isinstance(x, int | float)]
+    weak = [NUMBERS[next(t for t in NUMBERS if isinstance(x, t))] for x in operands if isinstance(x, tuple(NUMBERS))]
     sizes = [DType.int64 for x in operands if isinstance(x, Dim)]
     return reduce(lambda a, b: promote(op, a, b), strong or arrays or [*weak, *sizes])
 
@@ -82,7 +75,7 @@ def _check_weak(op: str, argument: str, x: object) -> None:
         return
     kinds = "a TensorValue, a number, a NumPy array or a Dim"
     remedy = "make a tensor of it with ops.constant" if isinstance(x, list | tuple) else ""
-    raise wrong_type(f"{op}: {argument} is no operand", kinds, f"{x!r} ({type(x).__name__})", remedy)
+    raise wrong_type(f"{op}: {argument} is no operand", kinds, f"{x!r} ({type(x).__name__})", remedy)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def aligned(op: str, values: Sequence[TensorValue]) -> list[TensorValue]:

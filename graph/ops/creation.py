@@ -11,10 +11,10 @@ from pelton.dialects.types import DimsAttr
 from pelton.dtype import DType
 from pelton.graph.build import Body, Value, emit
 from pelton.graph.check import wrong, wrong_type
-from pelton.graph.constant import cast_to, constant, shape_to_tensor, size
+from pelton.graph.constant import cast_to, constant, is_array, shape_to_tensor, size
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.dims import Dim, DimLike, raw_dim
-from pelton.graph.operands import is_array, tensor
+from pelton.graph.operands import tensor
 from pelton.graph.ops.movement import rebind
 from pelton.graph.promotion import is_safe
 from pelton.graph.types import element_type

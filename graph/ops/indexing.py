@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
@@ -15,9 +15,10 @@ from pelton.dialects.nn.shapes import at_most
 from pelton.dialects.types import DimsAttr
 from pelton.graph.build import Body, Value, emit
 from pelton.graph.check import wrong, wrong_type
+from pelton.graph.constant import is_array
 from pelton.graph.dims import Dim, raw_dim
 from pelton.graph.location import place
-from pelton.graph.operands import is_array, tensor
+from pelton.graph.operands import tensor
 from pelton.graph.ops.movement import reshaped
 from pelton.support.errors import GraphIndexError
 
@@ -41,7 +42,8 @@ def slice_tensor(x: TensorLike, indices: Any) -> TensorValue:
     ...     g.output(ops.slice_tensor(g.inputs[0], (slice(None, None, -1), 0)))  # [n]
     """
     op = "ops.slice_tensor"
-    return _get(op, tensor(op, "x", x), tuple(indices) if isinstance(indices, list) else indices)
+    index = tuple(cast("list[Any]", indices)) if isinstance(indices, list) else indices
+    return _get(op, tensor(op, "x", x), index)
 
 
 def get_item(x: TensorValue, index: Any) -> TensorValue:
@@ -91,7 +93,7 @@ def _get(op: str, x: TensorValue, index: Any) -> TensorValue:
 
 def _expanded(op: str, index: Any, rank: int) -> list[Any]:
     """One item per dim of `x`, and the Nones between them."""
-    items: list[Any] = list(index) if isinstance(index, tuple) else [index]
+    items: list[Any] = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
     dots = [k for k, item in enumerate(items) if item is Ellipsis]
     named = sum(item is not None and item is not Ellipsis for item in items)
     if len(dots) > 1:
@@ -106,7 +108,7 @@ def _take(op: str, plan: _Plan, item: Any, size: algebra.Dim, axis: int) -> None
     """Note what `item` does with dim `axis`."""
     match item:
         case slice():
-            part = _range(op, item, size)
+            part = _range(op, cast("slice[Any, Any, Any]", item), size)
             plan.parts.append(part)
             plan.shape.append(part.size)
         case Value():

@@ -13,7 +13,7 @@ from pelton.dialects import dims as algebra
 from pelton.dialects.types import DimsAttr
 from pelton.graph.build import Body, emit
 from pelton.graph.check import axis_of, wrong, wrong_type
-from pelton.graph.dims import Dim, Shape, ShapeLike, StaticDim, shape_of
+from pelton.graph.dims import Dim, DimLike, Shape, ShapeLike, StaticDim, shape_of
 from pelton.graph.operands import tensor, unbroadcastable
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _shape(op: str, shape: Any) -> tuple[algebra.Dim, ...]:
     return raw
 
 
-def reshaped(op: str, x: TensorValue, shape: ShapeLike) -> TensorValue:
+def reshaped(op: str, x: TensorValue, shape: Iterable[DimLike | algebra.Expr]) -> TensorValue:
     """`x` in a shape that is known to have as many elements; itself where it has that shape."""
     raw = Shape(shape).raw
     return x if x.ir_type.shape == raw else emit(op, "reshape", x, shape=DimsAttr(raw))
