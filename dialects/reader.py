@@ -6,6 +6,7 @@ undefined value at the end of the file, knows no locations, and lets exceptions 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from difflib import get_close_matches
 
@@ -14,8 +15,10 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.ir import AttributeInvT, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.core import UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from pelton.support.errors import ReadError
 
@@ -26,11 +29,18 @@ REWORDED = {
 """Messages of xDSL's parser that say too little."""
 
 
+class LinearLexer(MLIRLexer):
+    """xDSL's lexer with a pattern for strings that cannot backtrack: an unclosed one took exponential time."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class LocatingParser(Parser):
     """xDSL's parser, which also stamps every op with its place and remembers uses that come before a definition."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(LinearLexer(Input(text, name)))
         self._file = StringAttr(name)
         self._line_offset = line_offset
         self._line_starts = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]

@@ -75,7 +75,7 @@ class PeltonOpt(xDSLOptMain):
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         arg_parser.prog = TOOL
-        arg_parser.epilog = "Pipelines, usable wherever a pass is: " + (", ".join(universe.pipelines()) or "none")
+        arg_parser.epilog = "Pipelines, usable wherever a pass is: " + ", ".join(universe.PIPELINES)
 
     def setup_pipeline(self) -> None:
         """Build every pass that is asked for, and the target with its options, before anything is read."""
@@ -128,13 +128,13 @@ class PeltonOpt(xDSLOptMain):
         if not self.args.disable_verify:
             check_module(module, self.stage)
         if previous is not None and following is not None and self.args.print_between_passes:
-            print(f"// IR after {previous.name}\n{module}", file=sys.stderr)
+            print(f"// IR after {previous.name}", str(module), sep="\n", file=sys.stderr)
         if self.dump.folder is not None:
             source = self.dump.last()
             command = (
                 f"{TOOL} {source} -p {shlex.quote(str(previous))}" if previous else f"{TOOL} {self.get_input_name()}"
             )
-            self.dump.write(previous.name if previous else "input", ".mlir", f"{module}\n", command)
+            self.dump.write(previous.name if previous else "input", ".mlir", str(module) + "\n", command)
         self.stage = following.name if following is not None else ""
         self.started = time.process_time()
 

@@ -7,7 +7,6 @@ A pass is found by its file: `passes/fuse_elementwise.py` holds the class `FuseE
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable
@@ -31,12 +30,16 @@ from pelton.dialects import all_dialects
 UPSTREAM_DIALECTS = ("arith", "builtin", "cf", "func", "math", "memref", "scf", "test")
 """What pelton's IR takes from xDSL; `test` holds the ops that tests of the driver are written in."""
 UPSTREAM_PASSES = ("canonicalize", "cse", "dce", "licm")
+PIPELINES = ("graph", "cpu-avx512", "cpu-avx2", "cpu-baseline")
+"""Names of `compiler.PIPELINES`, here because `--help` must not import the compiler; a test compares them."""
 PASSES = Path(__file__).parents[1] / "passes"
 
 
 def pass_names() -> dict[str, str]:
     """Name of each of our passes → its module, from the file names alone."""
-    modules = [info.name for info in pkgutil.iter_modules([str(PASSES)]) if not (info.ispkg or info.name.startswith("_"))]
+    modules = [
+        info.name for info in pkgutil.iter_modules([str(PASSES)]) if not (info.ispkg or info.name.startswith("_"))
+    ]
     return {name.replace("_", "-"): f"pelton.passes.{name}" for name in modules}
 
 
@@ -107,9 +110,7 @@ def opt_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 def pipelines() -> dict[str, str]:
-    """Named pipelines: name → passes as `-p` takes them."""
-    if importlib.util.find_spec("pelton.compiler") is None:
-        return {}
+    """Named pipelines: name → passes as `-p` takes them. Imports every pass; `PIPELINES` has the names alone."""
     table: dict[str, str] = importlib.import_module("pelton.compiler").PIPELINES
     return dict(table)
 
