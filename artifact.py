@@ -1,7 +1,7 @@
 """The compiled model: the one value that crosses from compiler to runtime, and its file format.
 
-Enters: what the compiler made (two programs, object code, constants, descriptions of tensors). Leaves: an `Artifact`, or
-one `.pelton` file of it. Next: `runtime/loader.py` maps the code, `runtime/model.py` runs it.
+Enters: what the compiler made (two programs, object code, constants, descriptions of tensors). Leaves: an `Artifact`,
+or one `.pelton` file of it. Next: `runtime/loader.py` maps the code, `runtime/model.py` runs it.
 
 A file is a 64-byte prelude (magic, format version, ABI version, size and hash of the header, size of the file), a JSON
 header (everything readable, and a table of sections), then the sections (words, code, constants), each hashed. The
@@ -136,7 +136,9 @@ def verify(artifact: Artifact) -> None:
     for part, program in (("init", artifact.init), ("main", artifact.main)):
         check_program(program)
         if len(program.arguments) != arguments[part]:
-            raise ValueError(f"{part} takes {len(program.arguments)} arguments; the artifact has {arguments[part]} for it")
+            raise ValueError(
+                f"{part} takes {len(program.arguments)} arguments; the artifact has {arguments[part]} for it"
+            )
         if missing := [name for name in program.kernels if name not in known]:
             raise ValueError(f"{part} launches {', '.join(missing)}, for which there is no code")
     if len(artifact.main.outputs) != len(artifact.outputs):

@@ -7,6 +7,7 @@ size and NumPy counterpart. NumPy and ml_dtypes are imported when first asked fo
 from __future__ import annotations
 
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ class DType(Enum):
             if hasattr(numpy, self.name):
                 found = numpy.dtype(getattr(numpy, self.name))
             else:
-                import ml_dtypes
-
-                found = numpy.dtype(getattr(ml_dtypes, self.name))
+                found = numpy.dtype(getattr(import_module("ml_dtypes"), self.name))
             _TO_NUMPY[self] = found
             _FROM_NUMPY[found] = self
         return found
@@ -119,9 +118,7 @@ class finfo:  # noqa: N801  (named as in NumPy and PyTorch)
     def __init__(self, dtype: DType) -> None:
         if not dtype.is_float():
             raise TypeError(f"finfo takes a floating-point type, got {dtype}")
-        import ml_dtypes
-
-        info: Any = ml_dtypes.finfo(dtype.to_numpy())
+        info: Any = import_module("ml_dtypes").finfo(dtype.to_numpy())
         self.dtype = dtype
         self.bits = dtype.size_in_bits
         self.eps = float(info.eps)
@@ -144,7 +141,7 @@ def _bits(dtype: DType) -> int:
 _BITS = {dtype: _bits(dtype) for dtype in DType}
 _BY_NAME = {dtype.name: dtype for dtype in DType}
 # NumPy's names, and the spellings of signedness that other dialects use: "u8", "si8".
-_SPELLINGS: dict[object, DType] = (
+_SPELLINGS: dict[str, DType] = (
     _BY_NAME
     | {"u" + d.value[2:]: d for d in DType if d.is_unsigned_integral()}
     | {"s" + d.value: d for d in DType if d.is_signed_integral()}

@@ -58,7 +58,7 @@ LAYOUT: dict[Op, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A result the caller allocates between prologue and body: where its address goes, and which slots hold its shape."""
+    """A result, allocated between prologue and body: where its address goes, and which slots hold its shape."""
 
     pointer: int
     dtype: DType
@@ -84,7 +84,7 @@ class Arena:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A runnable plan. `slots` is the length of the value array; `arguments` are the slots of the arguments' addresses."""
+    """A runnable plan. `slots` is the length of the value array, `arguments` the slots of the arguments' addresses."""
 
     slots: int
     prologue: tuple[int, ...]

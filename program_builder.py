@@ -47,7 +47,7 @@ class ProgramBuilder:
     _frame: int = 0
 
     def argument(self) -> int:
-        """The pointer slot of the next argument (main: inputs, weights, constants, init's outputs; init: the middle two)."""
+        """The pointer slot of the next argument; `Artifact` says which arguments `init` and `main` have."""
         self._arguments.append(self._address())
         return self._arguments[-1]
 
@@ -125,7 +125,7 @@ class ProgramBuilder:
         return self._outputs[-1].pointer
 
     def launch(self, kernel: str, items: int, args: Sequence[int], messages: Sequence[str] = ()) -> None:
-        """Run items [0, items) of a kernel; args: buffers' addresses, then dims. messages[i] tells of its check i + 1."""
+        """Run items [0, items) of a kernel. args: buffers' addresses, then dims; messages[i] tells of check i + 1."""
         index = self._kernels.setdefault(kernel, len(self._kernels))
         site = len(self._sites)
         self._sites += messages
@@ -177,8 +177,9 @@ class ProgramBuilder:
         return self._body
 
     def _require(self, op: Op, a: int, b: int, message: str) -> None:
-        known = self._constants.get(a), self._constants.get(b)
-        if a == b or (op, a, b) in self._required or (op is Op.REQUIRE_LE and None not in known and known[0] <= known[1]):
+        low, high = self._constants.get(a), self._constants.get(b)
+        holds = a == b or (op is Op.REQUIRE_LE and low is not None and high is not None and low <= high)
+        if holds or (op, a, b) in self._required:
             return
         self._required.add((op, a, b))
         self._words_for(None, a, b).extend((op, len(self._sites), a, b))

@@ -1,1 +1,1 @@
-"""What a compiled model needs to run: devices, buffers, object code, plans. Imports NumPy, and llvmlite when code is mapped."""
+"""What a compiled model needs to run: devices, buffers, object code, plans. Needs NumPy, and llvmlite to map code."""

@@ -1,17 +1,18 @@
-"""What users pass to `execute`, to buffers that fit. Enters: arguments and the inputs' descriptions. Leaves: buffers, and
-their shapes, checked. Next: `model.py` runs the executable on them. Every error names position, name, got, expected.
+"""What users pass to `execute`, to buffers that fit. Enters: arguments and the inputs' descriptions. Leaves: buffers.
+
+Next: `model.py` runs the executable on them. Every error names position, name, got and expected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
-from pelton.runtime.buffer import Buffer, alias_array, alias_dlpack
+from pelton.runtime.buffer import Buffer, alias_any
 from pelton.runtime.dlpack import NotOnHost
 from pelton.runtime.layout import describe, overlaps
 from pelton.runtime.plan import Shapes
@@ -28,7 +29,9 @@ def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
     try:
         buffer = _alias(argument, info.dtype)
     except NotOnHost as error:
-        raise ArgumentTypeError(f"{place(position, info)} is on another device: {error}", expected=info.device) from error
+        raise ArgumentTypeError(
+            f"{place(position, info)} is on another device: {error}", expected=info.device
+        ) from error
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
         raise ArgumentError(f"{place(position, info)} cannot be used: {error}", expected=str(info)) from error
     if buffer is None:
@@ -92,16 +95,12 @@ def check_overlap(infos: Sequence[TensorInfo], buffers: Sequence[Buffer]) -> Non
 
 def _alias(argument: Any, dtype: DType) -> Buffer | None:
     """The argument as a buffer of its own type; None where it is nothing that could be one."""
-    if isinstance(argument, Buffer):
-        return argument
-    if isinstance(argument, np.ndarray):
-        return alias_array(argument)
     if isinstance(argument, np.generic):
-        real = DType.from_numpy(argument.dtype)
-        argument = float(argument) if real.is_float() else argument.item()
+        value = cast(Any, argument)
+        argument = float(value) if DType.from_numpy(value.dtype).is_float() else value.item()
     if isinstance(argument, bool | int | float):
         return Buffer.scalar(argument, dtype)
-    return alias_dlpack(argument) if hasattr(argument, "__dlpack__") else None
+    return alias_any(argument)
 
 
 def _aligned(buffer: Buffer, position: int, info: TensorInfo) -> Buffer:

@@ -84,7 +84,7 @@ class Buffer:
     @staticmethod
     def from_numpy(array: Array) -> Buffer:
         """The array's own memory when it is C-contiguous and writable, else a copy."""
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}")
         alias = alias_array(array)
         return alias if alias.is_contiguous and array.flags.writeable else alias.copy()
@@ -95,7 +95,9 @@ class Buffer:
 
         `copy=True` always copies; `copy=False` raises BufferError rather than copy.
         """
-        alias = array if isinstance(array, Buffer) else alias_dlpack(array)
+        alias = alias_any(array)
+        if alias is None:
+            raise TypeError(f"from_dlpack takes an object with __dlpack__, got {type(array).__name__}")
         fits = alias.is_contiguous and alias.writable
         if copy is False and not fits:
             raise BufferError("the memory is read-only or not C-contiguous, and copy=False forbids a copy")
@@ -291,13 +293,20 @@ def require_host(device: Device | None) -> None:
 
 
 def alias_array(array: Array) -> Buffer:
-    """A buffer over an array's memory, of whatever strides and writable or not. Raises ValueError on a foreign dtype."""
+    """A buffer over an array's memory, of whatever strides, writable or not. Raises ValueError on a foreign dtype."""
     return _alias(array, DType.from_numpy(array.dtype), array.flags.writeable)
 
 
-def alias_dlpack(source: Any) -> Buffer:
-    """A buffer over the memory of an object with `__dlpack__`, of whatever strides and writable or not."""
-    return _alias(*import_array(source))
+def alias_any(source: Any) -> Buffer | None:
+    """A buffer over the memory of a Buffer, a NumPy array or an object with `__dlpack__`; None for anything else.
+
+    Raises ValueError on a foreign dtype, BufferError (`NotOnHost`) on memory out of reach, and what the object raises.
+    """
+    if isinstance(source, Buffer):
+        return source
+    if isinstance(source, np.ndarray):
+        return alias_array(cast(Array, source))
+    return _alias(*import_array(source)) if hasattr(source, "__dlpack__") else None
 
 
 def _alias(array: Array, dtype: DType, writable: bool) -> Buffer:

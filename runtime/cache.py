@@ -1,8 +1,8 @@
-"""Object code kept on disk. Enters: a key (the digest of everything the code depends on) and bytes. Leaves: the bytes, later.
+"""Object code kept on disk. Enters: a key (the digest of all that the code depends on) and bytes. Leaves: the bytes.
 
-Before: `engine.py` asks here before it compiles. The cache can only save time: a damaged entry is a miss, and a folder that
-cannot be used turns the cache off with one warning in the log. Any number of processes may use a folder at once: an entry
-appears whole, by rename. The content is verified whenever it is read, and only this user's files are read.
+Before: `engine.py` asks here before it compiles. The cache can only save time: a damaged entry is a miss, and a folder
+that cannot be used turns the cache off with one warning in the log. Any number of processes may use a folder at once:
+an entry appears whole, by rename. The content is verified whenever it is read, and only this user's files are read.
 """
 
 from __future__ import annotations

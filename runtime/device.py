@@ -84,8 +84,7 @@ class CPU(Device):
     __slots__ = ()
 
     def __init__(self, id: int = 0) -> None:
-        if isinstance(id, bool) or not isinstance(id, int):
-            raise TypeError(f"a device id is an int, got {type(id).__name__}")
+        check_id(id)
         if id not in (0, -1):
             raise ValueError(f"there is no CPU {id}; the host is CPU(0)")
         super().__init__("cpu", 0)
@@ -97,14 +96,19 @@ class Accelerator(Device):
     __slots__ = ()
 
     def __init__(self, id: int = -1) -> None:
-        if isinstance(id, bool) or not isinstance(id, int):
-            raise TypeError(f"a device id is an int, got {type(id).__name__}")
+        check_id(id)
         try:
             ctypes.CDLL(CUDA_DRIVER)
         except OSError as error:
             looked_for = f"the NVIDIA driver library {CUDA_DRIVER} cannot be loaded ({error})"
             raise RuntimeError(f"there is no accelerator: {looked_for}; use CPU()") from None
         raise RuntimeError("there is no accelerator: this version of pelton runs models on the CPU only; use CPU()")
+
+
+def check_id(id: object) -> None:
+    """Raise TypeError unless it is an int."""
+    if isinstance(id, bool) or not isinstance(id, int):
+        raise TypeError(f"a device id is an int, got {type(id).__name__}")
 
 
 def accelerator_count() -> int:

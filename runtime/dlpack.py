@@ -1,5 +1,5 @@
-"""DLPack for the types NumPy cannot exchange. Enters: an object with `__dlpack__`. Leaves: a NumPy array over its memory,
-and the other way round. Next: `buffer.py`.
+"""DLPack for the types NumPy cannot exchange. Enters: an object with `__dlpack__`. Leaves: a NumPy array over its
+memory, and the other way round. Next: `buffer.py`.
 
 bfloat16 and float8 travel through NumPy as unsigned integers of the same width: the type code in the capsule, which is
 ours alone between producer and consumer, is changed on the way.
@@ -97,9 +97,10 @@ def import_array(source: Any) -> tuple[NDArray[np.generic], DType, bool]:
 def export_array(array: NDArray[np.generic], dtype: DType, **options: Any) -> object:
     """A capsule over an array's memory; options as `__dlpack__` takes them."""
     code = CODES.get(dtype)
+    exported: Any = array if code is None else array.view(f"u{dtype.size_in_bytes}")
+    capsule: object = exported.__dlpack__(**options)
     if code is None:
-        return array.__dlpack__(**options)
-    capsule = array.view(f"u{dtype.size_in_bytes}").__dlpack__(**options)
+        return capsule
     _inside(capsule)[0].code = code
     return capsule
 

@@ -1,4 +1,4 @@
-"""Which symbols an object file defines and which it wants. Enters: the bytes of an ELF64 relocatable. Leaves: `Symbols`.
+"""Which symbols an object file defines and which it wants. Enters: an ELF64 relocatable. Leaves: `Symbols`.
 
 Next: `loader.py` refuses what it cannot resolve before anything is mapped. Layout: the System V ABI, chapter 4
 (https://www.sco.com/developers/gabi/latest/ch4.eheader.html).
@@ -43,7 +43,8 @@ def _read(code: bytes) -> Symbols:
         raise ValueError(f"the object code is for {built}, this machine is {here}")
     fields = FILE_HEADER.unpack_from(code)
     start, size, count = fields[10], fields[15], fields[16]
-    sections = [SECTION_HEADER.unpack_from(code, start + number * size) for number in range(count)]
+    headers = (SECTION_HEADER.unpack_from(code, start + number * size) for number in range(count))
+    sections: list[tuple[int, ...]] = list(headers)
     defined, undefined = set[str](), set[str]()
     for table in sections:
         if table[1] != SYMBOL_TABLE:

@@ -1,4 +1,4 @@
-"""Sizes, strides and indices of tensors, as plain arithmetic. Enters: what users wrote. Leaves: checked tuples of ints."""
+"""Sizes, strides and indices of tensors, as plain arithmetic. Enters: what users wrote. Leaves: checked ints."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def places(
         yield _on_axis(part, size), size, stride
 
 
-def _on_axis(part: object, size: int) -> int | slice:
+def _on_axis(part: Index, size: int) -> int | slice:
     if isinstance(part, slice):
         return part
     try:

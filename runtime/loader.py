@@ -6,7 +6,7 @@ symbol to address 0 and the process dies when it is called, and code for another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from threading import Lock
@@ -103,7 +103,10 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _check_objects(objects: tuple[KernelCode, ...], source: str) -> None:
     seen = set[str]()
-    refuse: Callable[[str, str], ArtifactError] = lambda name, why: ArtifactError(f"{source}: function {name}: {why}")
+
+    def refuse(name: str, why: str) -> ArtifactError:
+        return ArtifactError(f"{source}: function {name}: {why}")
+
     for item in objects:
         try:
             symbols = read_symbols(item.code)

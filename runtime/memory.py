@@ -1,12 +1,13 @@
 """Host memory. Enters: a number of bytes, or somebody else's memory. Leaves: a `Memory`, which buffers and arenas hold.
 
-Blocks are 64-byte aligned and go back to a pool when the last buffer, array or capsule over them is gone: the first write
-to fresh pages costs more than most kernels.
+Blocks are 64-byte aligned and go back to a pool when the last buffer, array or capsule over them is gone: the first
+write to fresh pages costs more than most kernels.
 """
 
 from __future__ import annotations
 
 import ctypes
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +102,7 @@ def rounded(size: int) -> int:
 def address_of(array: NDArray[np.generic]) -> int:
     """Where a NumPy array's first element lies."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
     except (TypeError, ValueError, BufferError):  # read-only, empty, or of a dtype the buffer protocol cannot spell
         return array.__array_interface__["data"][0]
 

@@ -49,9 +49,9 @@ class Model:
     def execute(self, *args: Any) -> list[Buffer]:
         """Run the model. One argument per input: a Buffer, a NumPy array, an object with `__dlpack__`, or a scalar.
 
-        Arrays are used where they lie and must be C-contiguous, of the input's exact type and shape. The outputs are in
-        new memory. Raises ArgumentError (ValueError), ArgumentTypeError (TypeError) on what does not fit, before anything
-        runs, and AssertionFailed (RuntimeError) where a check inside the model fails; the model can be used again.
+        Arrays are used where they lie and must be C-contiguous, of the input's exact type and shape. The outputs are
+        in new memory. Raises ArgumentError (ValueError) or ArgumentTypeError (TypeError) on what does not fit, before
+        anything runs, and AssertionFailed (RuntimeError) where a check inside fails; the model can be used again.
         """
         inputs = self._inputs
         if len(args) != len(inputs):

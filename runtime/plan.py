@@ -6,11 +6,9 @@ result of the prologue), and frames (the numbers and the scratch memory of one c
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pelton.dtype import DType
 from pelton.program import Op, Program, instruction_at
@@ -28,13 +26,13 @@ MOST_LAYOUTS = 256
 class Layout:
     """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
 
-    values: NDArray[np.int64]
+    values: array[int]
     outputs: tuple[tuple[int, DType, tuple[int, ...], int], ...]
     arena: int
 
 
 class Runner:
-    """A program with its last arguments (weights and the like) bound. Call it with the others; safe from many threads."""
+    """A program with its last arguments (weights and the like) bound. Call it with the others, from any thread."""
 
     def __init__(self, program: Program, walker: Walker, bound: Sequence[Buffer] = ()) -> None:
         self._program = program
@@ -109,7 +107,7 @@ class Runner:
         arena = values[program.arena.size] if program.arena else 0
         if arena < 0:
             raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{arena} bytes")
-        return Layout(np.array(values, np.int64), tuple(outputs), arena)
+        return Layout(array("q", values), tuple(outputs), arena)
 
     def _failure(self, code: Code, at: int, frame: Frame) -> PeltonError:
         """Why the walker stopped there. Leaves the frame fit for the next call."""
@@ -138,4 +136,4 @@ class Runner:
                 return AssertionFailed(f"the plan is damaged at word {at}")
 
 
-NO_FAILURE = np.zeros(Frame.CTX_WORDS, np.int64)
+NO_FAILURE = array("q", bytes(8 * Frame.CTX_WORDS))

@@ -1,5 +1,5 @@
-"""Walking the words of a program over the numbers of one call. Enters: `Code` and a `Frame`. Leaves: the values changed,
-and where it stopped. Next: `plan.py` says what a stop means.
+"""Walking the words of a program over the numbers of one call. Enters: `Code` and a `Frame`. Leaves: the values, and
+where it stopped. Next: `plan.py` says what a stop means.
 
 `PythonWalker` is the definition of every opcode; `NativeWalker` calls the compiled function of `codegen/cpu/walker.py`.
 """
@@ -7,14 +7,13 @@ and where it stopped. Next: `plan.py` says what a stop means.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-
 from pelton.program import Op, compute, instruction_at
-from pelton.runtime.memory import Memory, address_of
+from pelton.runtime.memory import Memory
 
 Kernel = Callable[[Sequence[int], int, int, memoryview], int]
 """`kernel(args, lo, hi, ctx)`: runs items [lo, hi), returns 0. A failed check writes site, index and value to ctx."""
@@ -26,12 +25,12 @@ class Code:
     __slots__ = ("address", "words")
 
     def __init__(self, words: Sequence[int]) -> None:
-        self.words = np.array(words, np.int64)
-        self.address = address_of(self.words)
+        self.words = array("q", words)
+        self.address, _ = self.words.buffer_info()
 
 
 class Frame:
-    """The numbers of one call in flight: one array of header (addresses of words, kernels, values, ctx), ctx, values."""
+    """The numbers of one call: one array of header (addresses of words, kernels, values, ctx), ctx, values."""
 
     __slots__ = ("address", "arena", "array", "ctx", "header", "shapes", "values")
     HEADER: ClassVar[int] = 4
@@ -39,8 +38,8 @@ class Frame:
 
     def __init__(self, slots: int) -> None:
         begin = self.HEADER + self.CTX_WORDS
-        self.array = np.zeros(begin + slots, np.int64)
-        self.address = address_of(self.array)
+        self.array = array("q", bytes(8 * (begin + slots)))
+        self.address, _ = self.array.buffer_info()
         words = memoryview(self.array)
         self.header, self.ctx, self.values = words[: self.HEADER], words[self.HEADER : begin], words[begin:]
         self.header[2] = self.address + begin * 8
@@ -73,30 +72,31 @@ class PythonWalker:
 
     def _step(self, op: Op, operands: tuple[int, ...], values: memoryview, ctx: memoryview) -> bool:
         """Carry out one instruction; whether it succeeded."""
+        succeeded = True
         match op, operands:
             case Op.CONST, (dst, number):
                 values[dst] = number
             case Op.REQUIRE_EQ, (_, a, b):
-                return values[a] == values[b]
+                succeeded = values[a] == values[b]
             case Op.REQUIRE_LE, (_, a, b):
-                return values[a] <= values[b]
-            case Op.LAUNCH, (kernel, _, items, frame, _, *args):
+                succeeded = values[a] <= values[b]
+            case Op.LAUNCH, (kernel, _, items, frame, count, *args):
                 for number, slot in enumerate(args):
                     values[frame + number] = values[slot]
-                laid_out = list(values[frame : frame + len(args)])
-                return self.kernels[kernel](laid_out, 0, values[items], ctx) == 0 and ctx[0] == 0
+                status = self.kernels[kernel](list(values[frame : frame + count]), 0, values[items], ctx)
+                succeeded = status == 0 and ctx[0] == 0
             case Op.COPY, (destination, source, size):
-                if values[size] < 0:
-                    return False
-                ctypes.memmove(values[destination], values[source], values[size])
+                succeeded = values[size] >= 0
+                if succeeded:
+                    ctypes.memmove(values[destination], values[source], values[size])
             case _, (dst, a, b):
                 try:
                     values[dst] = compute(op, values[a], values[b])
                 except ArithmeticError:
-                    return False
+                    succeeded = False
             case _:
-                return False
-        return True
+                succeeded = False
+        return succeeded
 
 
 class NativeWalker:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pelton.artifact import TensorInfo
-from pelton.runtime.buffer import Buffer, alias_array, alias_dlpack
+from pelton.runtime.buffer import Buffer, alias_any, alias_array
 from pelton.support.errors import ArgumentTypeError, WeightError
 
 
@@ -54,12 +54,8 @@ def _bound(info: TensorInfo, value: Any) -> Buffer:
 
 def _alias(info: TensorInfo, value: Any) -> Buffer:
     try:
-        if isinstance(value, Buffer):
-            return value
-        if isinstance(value, np.ndarray):
-            return alias_array(value)
-        if hasattr(value, "__dlpack__"):
-            return alias_dlpack(value)
+        if (buffer := alias_any(value)) is not None:
+            return buffer
         if hasattr(value, "__array_interface__"):
             return alias_array(np.asarray(value))
     except (ValueError, TypeError, RuntimeError, BufferError) as error:

@@ -1,9 +1,9 @@
 """The plan walker: one compiled function that runs any `Program`, so that no code is compiled per plan.
 
 Enters: a CPU target. Leaves: object code of `i64 walk(i64 *frame)`, which ships in every artifact like a kernel.
-Next: `runtime/walker.py` lays out the frame and calls it. The frame's first words are the addresses of the program's words,
-of the table of kernel addresses, of the values and of ctx. The result is 0, or 1 + the position of the instruction that
-failed. `PythonWalker` there does the same in plain Python and is the definition; a test compares them.
+Next: `runtime/walker.py` lays out the frame and calls it. The frame's first words are the addresses of the program's
+words, of the table of kernel addresses, of the values and of ctx. The result is 0, or 1 + the position of the
+instruction that failed. `PythonWalker` there does the same in plain Python and is the definition; a test compares them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any
 from pelton.codegen.cpu import contexts
 from pelton.codegen.cpu.compile import TRIPLE, machine_for, optimise
 from pelton.codegen.cpu.elements import I64, MASK
-from pelton.codegen.cpu.kernel_types import SCALAR_I64, VOID, Call, Lanes, Pointer, Word
+from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word
 from pelton.codegen.cpu.seam import ir
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.program import LOWEST, Op
 
 NAME = "walk"
-I32_LLVM, I64_LLVM = ir.IntType(32), I64.llvm
+BIT, I32_LLVM, I64_LLVM = ir.IntType(1), ir.IntType(32), I64.llvm
 WORDS_LLVM = I64_LLVM.as_pointer()
+TRUTH = Lanes(MASK, 0)
 
-END, CONST, ADD, SUB, MUL, FLOORDIV, MIN, MAX, REQUIRE_EQ, REQUIRE_LE, LAUNCH, COPY = (int(op) for op in Op)
+END, CONST, LAUNCH, COPY = int(Op.END), int(Op.CONST), int(Op.LAUNCH), int(Op.COPY)
 
 
 def _word(name: str, gives: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -46,45 +47,94 @@ def pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, WORDS_LLVM)
 
 
-@_word("call_kernel", SCALAR_I64)
+@_word("call_kernel", TRUTH)
 def call_kernel(builder: Any, kernel: Any, values: Any, first: Any, items: Any, ctx: Any) -> Any:
-    """The status of kernel(&values[first], 0, items, ctx)."""
+    """Whether kernel(&values[first], 0, items, ctx) failed."""
     kind = ir.FunctionType(I32_LLVM, [WORDS_LLVM, I64_LLVM, I64_LLVM, WORDS_LLVM])
     function = builder.inttoptr(kernel, kind.as_pointer())
     status = builder.call(function, [builder.gep(values, [first]), I64_LLVM(0), items, ctx])
-    return builder.sext(status, I64_LLVM)
+    refused, recorded = builder.icmp_signed("!=", status, I32_LLVM(0)), builder.load(ctx)
+    return builder.or_(refused, builder.icmp_signed("!=", recorded, I64_LLVM(0)))
 
 
 @_word("copy_bytes", VOID)
 def copy_bytes(builder: Any, destination: Any, source: Any, size: Any) -> Any:
     """memcpy."""
     byte = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [byte, byte, I64_LLVM, ir.IntType(1)])
-    name = "llvm.memcpy.p0.p0.i64"
+    name, kind = "llvm.memcpy.p0.p0.i64", ir.FunctionType(ir.VoidType(), [byte, byte, I64_LLVM, BIT])
     function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(
-        function, [builder.inttoptr(destination, byte), builder.inttoptr(source, byte), size, ir.IntType(1)(0)]
-    )
+    to, start = (builder.inttoptr(address, byte) for address in (destination, source))
+    builder.call(function, [to, start, size, BIT(0)])
     return I64_LLVM(0)
 
 
-@_word("quotient", SCALAR_I64)
-def quotient(builder: Any, a: Any, b: Any) -> Any:
-    """a / b rounded towards zero; undefined for b = 0 and for LOWEST / -1."""
-    return builder.sdiv(a, b)
+@_word("compute", TRUTH)
+def compute(builder: Any, op: Any, values: Any, destination: Any, a: Any, b: Any) -> Any:
+    """Carry out an opcode of two operands: whether it failed; if not, its value is in values[destination]."""
+    done, unknown = builder.append_basic_block("done"), builder.append_basic_block("unknown")
+    choice = builder.switch(op, unknown)
+    results = [(BIT(1), unknown)]
+    for code, rule in RULES.items():
+        choice.add_case(I64_LLVM(int(code)), block := builder.append_basic_block(code.name.lower()))
+        builder.position_at_end(block)
+        value, failed = rule(builder, a, b)
+        if value is not None:
+            with builder.if_then(builder.not_(failed)):
+                builder.store(value, builder.gep(values, [destination]))
+        results.append((failed, builder.block))
+        builder.branch(done)
+    builder.position_at_end(unknown)
+    builder.branch(done)
+    builder.position_at_end(done)
+    failed = builder.phi(BIT)
+    for value, block in results:
+        failed.add_incoming(value, block)
+    return failed
 
 
-def _overflows(name: str) -> Any:
-    """A word: whether the operation on two words leaves 64 bits."""
+def _checked(name: str) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    """LLVM's operation that tells whether the result leaves 64 bits."""
 
-    def write(builder: Any, a: Any, b: Any) -> Any:
-        pair = getattr(builder, f"s{name}_with_overflow")(a, b)
-        return builder.extract_value(pair, 1)
+    def rule(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        pair = getattr(builder, f"{name}_with_overflow")(a, b)
+        return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
 
-    return _word(f"{name}_overflows", Lanes(MASK, 0))(write)
+    return rule
 
 
-add_overflows, sub_overflows, mul_overflows = (_overflows(name) for name in ("add", "sub", "mul"))
+def _floordiv(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Rounded down. The division itself sees 1 where it would trap."""
+    zero, minus = I64_LLVM(0), I64_LLVM(-1)
+    overflow = builder.and_(builder.icmp_signed("==", b, minus), builder.icmp_signed("==", a, I64_LLVM(LOWEST)))
+    failed = builder.or_(builder.icmp_signed("==", b, zero), overflow)
+    divisor = builder.select(failed, I64_LLVM(1), b)
+    quotient = builder.sdiv(a, divisor)
+    inexact = builder.icmp_signed("!=", builder.mul(quotient, divisor), a)
+    negative = builder.icmp_signed("<", builder.xor(a, divisor), zero)
+    return builder.add(quotient, builder.sext(builder.and_(inexact, negative), I64_LLVM)), failed
+
+
+def _smaller(operator: str) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    """a where `a operator b`, else b."""
+    return lambda builder, a, b: (builder.select(builder.icmp_signed(operator, a, b), a, b), BIT(0))
+
+
+def _required(operator: str) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    """No value; fails unless `a operator b`."""
+    return lambda builder, a, b: (None, builder.not_(builder.icmp_signed(operator, a, b)))
+
+
+RULES: dict[Op, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
+    Op.ADD: _checked("sadd"),
+    Op.SUB: _checked("ssub"),
+    Op.MUL: _checked("smul"),
+    Op.FLOORDIV: _floordiv,
+    Op.MIN: _smaller("<"),
+    Op.MAX: _smaller(">"),
+    Op.REQUIRE_EQ: _required("=="),
+    Op.REQUIRE_LE: _required("<="),
+}
+"""How an opcode of two operands is written: (value or None, whether it failed)."""
 
 
 def walk(frame: Any, stop: Any) -> None:
@@ -102,10 +152,7 @@ def walk(frame: Any, stop: Any) -> None:
             first = program[at + 4]
             for i in range(count):
                 values[first + i] = values[program[at + 6 + i]]
-            status = call_kernel(kernels[program[at + 1]], values, first, values[program[at + 3]], ctx)
-            if status != 0:
-                return
-            if ctx[0] != 0:
+            if call_kernel(kernels[program[at + 1]], values, first, values[program[at + 3]], ctx):
                 return
             at += 6 + count
         elif op == END:
@@ -121,45 +168,8 @@ def walk(frame: Any, stop: Any) -> None:
             copy_bytes(values[program[at + 1]], values[program[at + 2]], size)
             at += 4
         else:
-            a = values[program[at + 2]]
-            b = values[program[at + 3]]
-            if op == REQUIRE_EQ:
-                if a != b:
-                    return
-            elif op == REQUIRE_LE:
-                if a > b:
-                    return
-            else:
-                result = a
-                if op == ADD:
-                    if add_overflows(a, b):
-                        return
-                    result = a + b
-                elif op == SUB:
-                    if sub_overflows(a, b):
-                        return
-                    result = a - b
-                elif op == MUL:
-                    if mul_overflows(a, b):
-                        return
-                    result = a * b
-                elif op == FLOORDIV:
-                    if b == 0:
-                        return
-                    if b == -1:
-                        if a == LOWEST:
-                            return
-                    result = quotient(a, b)
-                    if result * b != a:
-                        if (a ^ b) < 0:
-                            result = result - 1
-                elif op == MIN:
-                    result = min(a, b)
-                elif op == MAX:
-                    result = max(a, b)
-                else:
-                    return
-                values[program[at + 1]] = result
+            if compute(op, values, program[at + 1], values[program[at + 2]], values[program[at + 3]]):
+                return
             at += 4
 
 

@@ -1,4 +1,4 @@
-"""Artifacts made by hand, so that the runtime is tested without the compiler: four kernels and a few programs over them."""
+"""Artifacts made by hand, so that the runtime is tested without the compiler: four kernels, some programs over them."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def artifact(
     walker, kernels = codes()
     required = tuple(sorted(host_target().required))
     init = init or nothing(len(weights) + len(constants))
-    return Artifact(
-        name, host_target().name, required, ("0.50", "0.51"), inputs, outputs, weights, constants, init, main, kernels, walker
-    )  # fmt: skip
+    versions = ("0.50", "0.51")
+    parts = (inputs, outputs, weights, constants, init, main, kernels, walker)
+    return Artifact(name, host_target().name, required, versions, *parts)
 
 
 def nothing(arguments: int) -> Program:
@@ -82,11 +82,13 @@ def add() -> Artifact:
     x, y = b.argument(), b.argument()
     n = b.dim(0, 0)
     b.launch("add", n, [x, y, b.output(F32, [n]), n])
-    return artifact(b.finish(), (TensorInfo("x", F32, ("n",)), TensorInfo("y", F32, ("n",))), (TensorInfo("z", F32, ("n",)),))
+    return artifact(
+        b.finish(), (TensorInfo("x", F32, ("n",)), TensorInfo("y", F32, ("n",))), (TensorInfo("z", F32, ("n",)),)
+    )
 
 
 def square_sum() -> Artifact:
-    """z[m, n] = x * x + y * y, both products in the arena, and m + n as the size of a second output, w[m + n] = x[:] + y[:]."""
+    """z[m, n] = x * x + y * y, both products in the arena, and a second output w[m + n] = x[:m + n] + y[:m + n]."""
     b = ProgramBuilder()
     x, y = b.argument(), b.argument()
     m, n = b.dim(0, 0), b.dim(0, 1)

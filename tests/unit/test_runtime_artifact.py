@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,20 +51,20 @@ def test_frames_of_launches_lie_behind_the_values() -> None:
     assert frame + count == program.slots and max(args) < frame
 
 
-@pytest.mark.parametrize(
-    ("misuse", "error"),
-    [
-        (lambda b: b.dim(3, 0), ValueError),
-        (lambda b: b.const(2**63), OverflowError),
-        (lambda b: b.mul(b.const(2**40), b.const(2**40)), OverflowError),
-        (lambda b: b.floordiv(b.const(1), b.const(0)), ZeroDivisionError),
-        (lambda b: b.binary(Op.LAUNCH, 0, 0), ValueError),
-        (lambda b: b.output(DType.float32, [b.argument()]), ValueError),
-        (lambda b: b.arena(b.add(b.argument(), b.argument())), ValueError),
-        (lambda b: (b.arena(b.const(1)), b.arena(b.const(1))), ValueError),
-    ],
-)
-def test_misuse_of_the_builder(misuse: Any, error: type[Exception]) -> None:
+MISUSES: list[tuple[Callable[[ProgramBuilder], object], type[Exception]]] = [
+    (lambda b: b.dim(3, 0), ValueError),
+    (lambda b: b.const(2**63), OverflowError),
+    (lambda b: b.mul(b.const(2**40), b.const(2**40)), OverflowError),
+    (lambda b: b.floordiv(b.const(1), b.const(0)), ZeroDivisionError),
+    (lambda b: b.binary(Op.LAUNCH, 0, 0), ValueError),
+    (lambda b: b.output(DType.float32, [b.argument()]), ValueError),
+    (lambda b: b.arena(b.add(b.argument(), b.argument())), ValueError),
+    (lambda b: (b.arena(b.const(1)), b.arena(b.const(1))), ValueError),
+]
+
+
+@pytest.mark.parametrize(("misuse", "error"), MISUSES)
+def test_misuse_of_the_builder(misuse: Callable[[ProgramBuilder], object], error: type[Exception]) -> None:
     with pytest.raises(error):
         misuse(ProgramBuilder())
 
@@ -120,7 +121,7 @@ def test_round_trip(make: Any, tmp_path: Path) -> None:
 
 def test_every_single_bit_of_damage_is_found() -> None:
     data = small.scaled().to_bytes()
-    for position in [*range(0, 400), *range(400, len(data), 41)]:
+    for position in [*range(400), *range(400, len(data), 41)]:
         damaged = bytearray(data)
         damaged[position] ^= 1 << position % 8
         with pytest.raises(ArtifactError):
@@ -131,7 +132,7 @@ def test_every_single_bit_of_damage_is_found() -> None:
 def test_a_file_cut_off(keep: int, tmp_path: Path) -> None:
     path = tmp_path / "short.pelton"
     path.write_bytes(small.add().to_bytes()[:keep])
-    with pytest.raises(RuntimeError, match="short.pelton") as caught:
+    with pytest.raises(RuntimeError, match=r"short\.pelton") as caught:
         Artifact.load(path)
     assert "cut off" in str(caught.value) or "not a pelton artifact" in str(caught.value)
 

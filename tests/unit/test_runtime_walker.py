@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from functools import cache
 
 import numpy as np
@@ -49,7 +50,7 @@ def run_both(target: CpuTarget, words: list[int], values: list[int]) -> tuple[in
     results: list[tuple[int, list[int], list[int]]] = []
     for walker in (PythonWalker([native_kernel(address)]), NativeWalker(mapped.address(NAME), [address], mapped)):
         frame = Frame(len(values))
-        frame.values[:] = np.array(values, np.int64)
+        frame.values[:] = array("q", values)
         stopped = walker(Code(words), frame)
         results.append((stopped, frame.values.tolist(), frame.ctx.tolist()))
     assert results[0] == results[1]
@@ -86,7 +87,16 @@ def test_random_programs(seed: int) -> None:
             case 0:
                 words += [Op.CONST, rng.randrange(12), rng.choice(NUMBERS)]
             case 1:
-                words += [Op.LAUNCH, 0, 0, rng.choice((14, 15, 16)), 17, 3, rng.choice((12, 13)), *rng.choices(range(12), k=2)]
+                words += [
+                    Op.LAUNCH,
+                    0,
+                    0,
+                    rng.choice((14, 15, 16)),
+                    17,
+                    3,
+                    rng.choice((12, 13)),
+                    *rng.choices(range(12), k=2),
+                ]
             case 2:
                 words += [Op.COPY, 13, 12, rng.choice((14, 15, 16))]
             case 3:

@@ -35,7 +35,9 @@ class Dlpack:
         return self.device
 
 
-@pytest.mark.parametrize("wrap", [lambda a: a, Buffer.from_numpy, Interface, Dlpack], ids=["numpy", "buffer", "iface", "dlpack"])
+@pytest.mark.parametrize(
+    "wrap", [np.asarray, Buffer.from_numpy, Interface, Dlpack], ids=["numpy", "buffer", "iface", "dlpack"]
+)
 def test_nothing_is_copied(wrap: Any) -> None:
     (buffer,) = bind_weights([W], {"layer.w": wrap(GOOD), "extra": object()})
     assert buffer.address == GOOD.ctypes.data

@@ -1,0 +1,316 @@
+"""pelton.driver.Buffer, against NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import itertools
+import random
+import threading
+import weakref
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pelton.driver import CPU, Buffer, Device
+from pelton.dtype import DType
+from pelton.runtime.memory import POOL_BYTES, Pool, rounded
+
+F32 = DType.float32
+Array = np.ndarray[Any, Any]
+
+
+def numbers(*shape: int) -> Array:
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+def test_a_new_buffer() -> None:
+    b = Buffer(F32, (2, 3), CPU())
+    assert (b.dtype, b.shape, b.strides, b.rank, b.num_elements, b.element_size) == (F32, (2, 3), (3, 1), 2, 6, 4)
+    assert b.is_contiguous and b.is_host and not b.pinned and b.device == CPU() and b.address % 64 == 0
+    assert b.to_numpy().shape == (2, 3) and "(2, 3)" in repr(b)
+    assert Buffer(F32, [cast(int, np.int64(2))]).shape == (2,) and Buffer(F32, ()).shape == ()
+
+
+@pytest.mark.parametrize("dtype", DType, ids=lambda d: d.name)
+def test_every_type_goes_to_numpy_and_back(dtype: DType) -> None:
+    b = Buffer.zeros((2, 3), dtype)
+    assert not b.view(DType.uint8).to_numpy().any()
+    array = b.to_numpy()
+    assert array.dtype == dtype.to_numpy()
+    array[1, 2] = 1
+    assert b[1, 2].item() == 1 and b[1].contiguous().to_numpy()[2] == 1
+    again = Buffer.from_numpy(array)
+    assert again.address == b.address and again.dtype is dtype
+    assert Buffer.from_dlpack(array).address == b.address
+    one = Buffer.scalar(1, dtype)
+    assert (one.item(), one.shape) == (1, ())
+    assert type(one.item()) is (bool if dtype is DType.bool else float if dtype.is_float() else int)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d not in (DType.int4, DType.uint4)], ids=lambda d: d.name)
+def test_dlpack_there_and_back(dtype: DType) -> None:
+    b = Buffer.zeros((2, 3), dtype)
+    b[1, 2] = 1
+
+    class Foreign:
+        def __dlpack__(self, **options: Any) -> object:
+            return b.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return b.__dlpack_device__()
+
+    again = Buffer.from_dlpack(Foreign())
+    assert (again.address, again.dtype, again.shape) == (b.address, dtype, (2, 3))
+    assert again[1, 2].item() == 1
+
+
+def test_numpy_takes_buffers_without_copying() -> None:
+    b = Buffer.from_numpy(numbers(2, 3))
+    for array in (np.from_dlpack(b), np.asarray(b), b.to_numpy()):  # pyright: ignore[reportArgumentType]
+        assert array.ctypes.data == b.address
+    assert np.array(b).ctypes.data != b.address
+    assert np.asarray(b, np.float64).dtype == np.float64
+    assert np.asarray(Buffer.zeros((2,), DType.bfloat16)).dtype == ml_dtypes.bfloat16
+    assert b.__dlpack_device__() == (1, 0)
+
+
+def test_from_numpy_is_zero_copy_when_it_can_be() -> None:
+    array = numbers(4, 4)
+    assert Buffer.from_numpy(array).address == array.ctypes.data
+    for other in (array[:, ::2], array.T, array[::-1], np.asfortranarray(array)):
+        b = Buffer.from_numpy(other)
+        assert b.address != other.ctypes.data and b.is_contiguous
+        np.testing.assert_array_equal(b.to_numpy(), other)
+    array.flags.writeable = False
+    b = Buffer.from_numpy(array)
+    assert b.address != array.ctypes.data and b.writable
+    for shape in ((0,), (0, 3), ()):
+        assert Buffer.from_numpy(np.zeros(shape)).shape == shape
+
+
+def test_from_dlpack_copies_on_demand_or_need() -> None:
+    array = numbers(4, 4)
+    assert Buffer.from_dlpack(array).address == array.ctypes.data
+    assert Buffer.from_dlpack(array, copy=False).address == array.ctypes.data
+    assert Buffer.from_dlpack(array, copy=True).address != array.ctypes.data
+    assert Buffer.from_dlpack(array.T).is_contiguous
+    with pytest.raises(BufferError, match="copy=False"):
+        Buffer.from_dlpack(array.T, copy=False)
+    b = Buffer.from_numpy(array)
+    assert Buffer.from_dlpack(b) is b and Buffer.from_dlpack(b, copy=True).address != b.address
+
+
+@pytest.mark.parametrize("bad", [[1.0], None, 3, "text"])
+def test_what_is_no_array(bad: Any) -> None:
+    with pytest.raises(TypeError, match=type(bad).__name__):
+        Buffer.from_numpy(bad)
+    with pytest.raises(TypeError, match=type(bad).__name__):
+        Buffer.from_dlpack(bad)
+
+
+def test_memory_outlives_its_owner() -> None:
+    array = numbers(1000)
+    b = Buffer.from_numpy(array)
+    alive = weakref.ref(array)
+    del array
+    gc.collect()
+    view = b[3:5]
+    np_view = view.to_numpy()
+    del b, view
+    gc.collect()
+    assert alive() is not None and np_view.tolist() == [3, 4]
+    del np_view
+    gc.collect()
+    assert alive() is None
+
+
+INDICES: list[Any] = [
+    0, -1, np.int64(1), slice(None), slice(1, None), slice(None, None, -1), slice(None, None, 2), slice(-2, 0, -1),
+    slice(9, 2),
+    ..., None, (0, 1), (slice(None), 0), (..., 0), (0, ...), (None, 1, ..., None), (1, slice(2, 0, -1), -1), (1, 2, 3),
+    (slice(0, 0),), (), (slice(None, None, -2), slice(None), slice(3, None, -3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_views_are_numpys(index: Any) -> None:
+    array = numbers(3, 4, 5)
+    view, expected = Buffer.from_numpy(array)[index], array[index]
+    np.testing.assert_array_equal(view.to_numpy(), expected)
+    assert view.shape == np.shape(expected)
+    assert view.is_contiguous == np.asarray(expected).flags.c_contiguous
+    view.to_numpy()[...] = -1
+    np.testing.assert_array_equal(array[index], -np.ones(np.shape(expected)))
+    np.testing.assert_array_equal(view.copy().to_numpy(), view.to_numpy())
+
+
+def test_views_of_views() -> None:
+    rng = random.Random(7)
+
+    def bound() -> int | None:
+        return rng.choice((None, *range(-6, 7)))
+
+    for _ in range(300):
+        array = numbers(*rng.choices(range(5), k=3))
+        buffer, expected = Buffer.from_numpy(array), array
+        for _ in range(3):
+            steps = [slice(bound(), bound(), rng.choice((-3, -1, 1, 2))) for _ in expected.shape]
+            index = tuple(
+                rng.choice((0, -1)) if size and rng.random() < 0.15 else step
+                for size, step in zip(expected.shape, steps, strict=True)
+            )
+            buffer, expected = buffer[index], expected[index]
+            np.testing.assert_array_equal(buffer.to_numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [
+        (3, IndexError),
+        (-4, IndexError),
+        ((0, 0, 0), IndexError),
+        ((..., ...), IndexError),
+        ("a", TypeError),
+        ([0, 1], TypeError),
+        (1.0, TypeError),
+        (True, TypeError),
+        (np.array([0]), TypeError),
+        (slice(None, None, 0), ValueError),
+    ],
+)
+def test_bad_indices(index: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        Buffer.zeros((3, 2), F32)[index]
+
+
+def test_assignment() -> None:
+    array = numbers(3, 4)
+    b = Buffer.from_numpy(array)
+    b[0] = 9
+    b[1, ::2] = np.array([7, 8])
+    b[2, :2] = Buffer.from_numpy(np.array([5, 6], np.float32))
+    assert array.tolist() == [[9, 9, 9, 9], [7, 5, 8, 7], [5, 6, 10, 11]]
+    for value in (Buffer.zeros((4,), DType.int32), Buffer.zeros((3,), F32)):
+        with pytest.raises(ValueError, match="cannot copy"):
+            b[0] = value
+    with pytest.raises(ValueError, match="broadcast"):
+        b[0] = np.zeros(3)
+    b[1:] = b[:2]  # overlapping
+    assert array[1:].tolist() == [[9, 9, 9, 9], [7, 5, 8, 7]]
+
+
+def test_copies() -> None:
+    b = Buffer.from_numpy(numbers(3, 4))
+    assert b.contiguous() is b and b.to(CPU()) is b
+    part = b[:, 1:3]
+    assert not part.is_contiguous and part.strides == (4, 1)
+    for copy in (part.contiguous(), part.copy(), part.copy(CPU())):
+        assert copy.is_contiguous and copy.address != part.address
+        np.testing.assert_array_equal(copy.to_numpy(), part.to_numpy())
+    target = Buffer.zeros((3, 2), F32)
+    target.inplace_copy_from(part)
+    np.testing.assert_array_equal(target.to_numpy(), part.to_numpy())
+    with pytest.raises(ValueError, match=r"\[\(3, 4\), f32\] into \[\(3, 2\), f32\]"):
+        target.inplace_copy_from(b)
+
+
+def test_views_as_other_types() -> None:
+    b = Buffer.from_numpy(numbers(2, 4))
+    assert b.view(DType.int32).to_numpy()[0, 1] == 0x3F800000
+    assert b.view(DType.uint8).shape == (2, 16) and b.view(DType.float64).shape == (2, 2)
+    assert b.view(F32, (8,)).shape == (8,) and b.view(DType.uint16, [4, 2, 2]).shape == (4, 2, 2)
+    assert b.view(F32, (8,)).address == b.address
+    assert Buffer.scalar(1, F32).view(DType.int32).item() == 0x3F800000
+    assert Buffer.zeros((0, 3), F32).view(DType.uint8).shape == (0, 12)
+    for dtype, shape in [(F32, (7,)), (F32, (9,)), (DType.float64, (8,)), (F32, (-1, 8))]:
+        with pytest.raises(ValueError, match=r"bytes|negative"):
+            b.view(dtype, shape)
+    with pytest.raises(ValueError, match="whole number"):
+        Buffer.zeros((2, 3), F32).view(DType.float64)
+    with pytest.raises(ValueError, match="contiguous"):
+        b[:, :2].view(DType.int32)
+
+
+def test_items_and_scalars() -> None:
+    assert Buffer.from_numpy(numbers(1, 1)).item() == 0
+    for shape in ((2,), (0,)):
+        with pytest.raises(ValueError, match="one element"):
+            Buffer.zeros(shape, F32).item()
+    with pytest.raises(ValueError, match="300"):
+        Buffer.scalar(300, DType.uint8)
+    with pytest.raises(ValueError, match="cannot be"):
+        Buffer.scalar("x", F32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        ((-1,), ValueError),
+        ((1.5,), TypeError),
+        (3, TypeError),
+        ("ab", TypeError),
+        ((2**40, 2**40), MemoryError),
+        ((2**60,), MemoryError),
+    ],
+)
+def test_bad_shapes(shape: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        Buffer(F32, shape)
+    with pytest.raises(error):
+        Buffer.zeros(shape, F32)
+
+
+def test_other_devices() -> None:
+    gpu = Device("gpu", 0)
+    for make in (
+        lambda: Buffer(F32, (1,), gpu),
+        lambda: Buffer.zeros((1,), F32).to(gpu),
+        lambda: Buffer.scalar(1, F32, gpu),
+    ):
+        with pytest.raises(ValueError, match="gpu"):
+            make()
+
+
+def test_the_pool_gives_blocks_again_and_keeps_few() -> None:
+    pool = Pool(limit=10_000)
+    first = pool.take(1000)
+    address = first.address
+    assert address % 64 == 0 and first.size >= 1000 and pool.waiting == 0
+    del first
+    assert pool.waiting == rounded(1000)
+    assert pool.take(rounded(1000)).address == address
+    blocks = [pool.take(4000) for _ in range(4)]
+    assert len({block.address for block in blocks}) == 4
+    del blocks
+    assert 0 < pool.waiting <= 10_000
+    del pool.take(20_000).owner
+    assert pool.waiting <= 10_000
+
+
+def test_block_sizes() -> None:
+    for size in itertools.chain(range(0, 5000, 7), (2**20 + 1, 2**31 - 1, POOL_BYTES)):
+        block = rounded(size)
+        assert block >= max(size, 64) and block % 64 == 0 and block <= max(size * 9 // 8, size + 64)
+        assert rounded(block) == block
+
+
+def test_threads_share_the_pool() -> None:
+    pool, failures = Pool(limit=1 << 20), list[str]()
+
+    def work(mark: int) -> None:
+        for number in range(3000):
+            memory = pool.take(64 << number % 5)
+            words = (ctypes.c_int64 * 8).from_address(memory.address)
+            words[:] = [mark] * 8
+            if list(words) != [mark] * 8:
+                failures.append("two threads were given one block")
+
+    threads = [threading.Thread(target=work, args=(mark,)) for mark in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
