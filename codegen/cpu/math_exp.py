@@ -30,6 +30,8 @@ class ExpTable:
     bias: int
     q: tuple[float, ...]
     """(exp(r) - 1 - r) / r^2 on |r| <= ln 2 / 2, highest power first."""
+    tanh_small: tuple[float, ...]
+    """(tanh(x) / x - 1) / x^2 in x^2 on |x| <= 0.55."""
     tanh_limit: float
     """tanh rounds to 1 from here on."""
     erf_limit: float
@@ -52,6 +54,7 @@ TABLES: dict[Element, ExpTable] = {
         mantissa=23,
         bias=127,
         q=(0.00138168153, 0.00836867467, 0.0416683443, 0.166665211, 0.49999994),
+        tanh_small=(-0.00628190022, 0.0210774373, -0.0538538061, 0.133326009, -0.333333194),
         tanh_limit=9.02,
         erf_limit=3.925,
         erf_small=(7.8891193e-05, -0.000802084571, 0.00518953661, -0.0268544462, 0.112836003, -0.37612626, 0.128379166),
@@ -85,6 +88,18 @@ TABLES: dict[Element, ExpTable] = {
             0.16666666666666421,
             0.500000000000001,
         ),
+        tanh_small=(
+            5.1080150114050265e-05,
+            -0.0002103914604141411,
+            0.000579194385959003,
+            -0.0014532371742092423,
+            0.003591724075133067,
+            -0.008863195082222358,
+            0.021869486020908855,
+            -0.05396825387815902,
+            0.13333333333173306,
+            -0.3333333333333235,
+        ),
         tanh_limit=19.1,
         erf_limit=5.93,
         erf_small=(
@@ -106,7 +121,7 @@ TABLES: dict[Element, ExpTable] = {
             -4.7509455750526756e-11,
             1.0169038672045755e-09,
             -1.3520555594806781e-08,
-            1.2481731330790757e-07,
+            1.2481729330790757e-07,
             -8.451117853616527e-07,
             4.301408353969182e-06,
             -1.642014743320703e-05,
@@ -164,13 +179,14 @@ def exp(e: Emitter, x: Value) -> Value:
 
 
 def tanh(e: Emitter, x: Value) -> Value:
-    """m / (m + 2) with m = e^2|x| - 1, and the sign of x."""
-    limit = TABLES[x.element].tanh_limit
+    """x + x^3 p(x^2) up to 0.55, then 1 - 2 / (exp(2 |x|) + 1), and the sign of x."""
+    t = TABLES[x.element]
     a = e.intrinsic("fabs", x)
-    n, r = reduce_by_ln2(e, e.select(a > limit, a.constant(limit), a) * 2.0)
-    power = power_of_two(n, x)
-    m = e.fma(power, expm1_reduced(e, r), power - 1.0)
-    return e.intrinsic("copysign", m / (m + 2.0), x)
+    z = x * x
+    small = e.fma(a * z, e.polynomial(z, t.tanh_small), a)
+    n, r = reduce_by_ln2(e, e.select(a > t.tanh_limit, a.constant(t.tanh_limit), a) * 2.0)
+    large = 1.0 - 2.0 / ((expm1_reduced(e, r) + 1.0) * power_of_two(n, x) + 1.0)
+    return e.intrinsic("copysign", e.select(a < 0.55, small, large), x)
 
 
 def erf(e: Emitter, x: Value) -> Value:
