@@ -90,7 +90,7 @@ def _nearest(exact: Fraction) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
@@ -220,7 +220,7 @@ def convert(value: Array, source: Type, target: Type, rounding: str, saturate: b
     if source.kind == "h":
         value = bf16_to_f32(value)
     if target.kind == "h":
-        return f32_to_bf16(value.astype(np.float32))
+        return f32_to_bf16(_to_odd32(value) if value.dtype == np.float64 else value.astype(np.float32))
     if value.dtype.kind == "f" and target.kind in "us":
         return float_to_integer(value, target, rounding)
     if target.kind == "f":
@@ -229,6 +229,12 @@ def convert(value: Array, source: Type, target: Type, rounding: str, saturate: b
         limits = np.iinfo(target.dtype)
         value = np.clip(value, max(limits.min, np.iinfo(value.dtype).min), min(limits.max, np.iinfo(value.dtype).max))
     return value.astype(target.dtype)
+
+
+def _to_odd32(value: Array) -> Array:
+    """float64 to float32, rounded to odd: what is rounded to fewer bits next is rounded once."""
+    cut = narrow(value, "rz")
+    return (cut.view(np.uint32) | (cut != value)).view(np.float32)
 
 
 def float_to_integer(value: Array, target: Type, rounding: str) -> Array:

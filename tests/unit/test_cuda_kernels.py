@@ -154,7 +154,9 @@ def test_conversions_and_guarded_division(n: int) -> None:
         whole = [0 if v != v else int(min(max(float(v), -(2.0**63)), 2.0**63)) for v in f]
         np.testing.assert_array_equal(w, [min(v, 2**63 - 1) for v in whole])
         np.testing.assert_array_equal(h, f.astype(np.float16))
-        np.testing.assert_array_equal(b.view(np.uint16) & 0x7FFF, f.astype(BF16).view(np.uint16) & 0x7FFF | np.isnan(f) * 0x3F)
+        np.testing.assert_array_equal(
+            b.view(np.uint16) & 0x7FFF, f.astype(BF16).view(np.uint16) & 0x7FFF | np.isnan(f) * 0x3F
+        )
 
 
 @pytest.mark.parametrize(("m", "n"), SIZES)
