@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import pytest
+
+# Before NumPy is imported: on few cores the threads of its BLAS mostly wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def gpu_count() -> int:
