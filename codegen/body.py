@@ -17,6 +17,7 @@ from pelton.codegen.terms import Names, Term, dim_term, infix, total
 from pelton.codegen.uniformity import buffer_type, constant_of
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import FuncOp, LoadOp, StoreOp
+from pelton.dialects.op import location_of
 from pelton.support.errors import InternalError
 
 LONGEST_INLINE = 60
@@ -36,8 +37,12 @@ class Body:
 
     @property
     def place(self) -> str:
-        """Where errors say they are."""
+        """Where errors about the function say they are."""
         return f"@{self.func.sym_name.data}"
+
+    def place_of(self, op: Operation) -> str:
+        """Where an error about `op` says it is: its line, where that is known."""
+        return location_of(op) or self.place
 
     def line(self, text: Term | str) -> None:
         """One line at the current depth."""

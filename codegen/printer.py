@@ -78,8 +78,13 @@ class Printer(Body, ABC):
         """The text of the function and what its parameters are."""
         loops = [op for op in self.func.body.block.ops if isinstance(op, GridOp | CallOp)]
         if len(loops) != 1:
-            raise CompileError("a kernel has one grid or one call", op=self.func.name, location=self.place,
-                               expected="one kernel.grid or kernel.call", got=str(len(loops)))  # fmt: skip
+            raise CompileError(
+                "a kernel has one grid or one call",
+                op=self.func.name,
+                location=self.place_of(self.func),
+                expected="one kernel.grid or kernel.call",
+                got=str(len(loops)),
+            )
         args = self.func.body.block.args
         buffers = tuple((self.name(a, "buf"), register_name(buffer_type(a).elem)) for a in args)
         for symbol in map(str, self.func.sizes.data):
@@ -188,11 +193,13 @@ class Printer(Body, ABC):
     def no_spelling(self, op: Operation) -> CompileError:
         """What is raised for an op that this target cannot print."""
         types = ", ".join(str(t) for t in (*(o.type for o in op.operands), *(r.type for r in op.results)))
-        halves = any(is_half(r.type) for r in op.results)
+        if op.name in self.rows:
+            expected, remedy = "f32 or f64", "compute in f32, between arith.extf and arith.truncf"
+        else:
+            expected, remedy = f"one of {', '.join(sorted(self.rows))}", "lower it to ops that have one"
         return CompileError(
-            f"target {self.target} has no spelling for {op.name}", op=op.name, location=self.place,
-            expected=f"one of {', '.join(sorted(self.rows))}", got=f"{op.name} : {types}",
-            remedy="compute in f32, between arith.extf and arith.truncf" if halves else "lower it to ops that have one",
+            f"target {self.target} has no spelling for {op.name}", op=op.name, location=self.place_of(op),
+            expected=expected, got=f"{op.name} : {types}", remedy=remedy,
         )  # fmt: skip
 
     def site(self, op: CheckOp) -> int:

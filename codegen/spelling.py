@@ -50,7 +50,7 @@ def negation(x: Term, vector: bool) -> Term:
 
 _OPPOSITE = {"eq": "ne", "ule": "ugt", "uge": "ult", "sle": "sgt", "sge": "slt"}
 _ORDERED = {"oeq": "==", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "une": "!="}
-_UNORDERED = {"ueq": "one", "ult": "oge", "ule": "ogt", "ugt": "ole", "uge": "olt", "uno": "ord", "true": "false"}
+_UNORDERED = {"ueq": "one", "ult": "oge", "ule": "ogt", "ugt": "ole", "uge": "olt", "true": "false"}
 _SIGNED = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 _UNSIGNED = {"ult": ("ult", 0, 1), "ule": ("ule", 0, 1), "ugt": ("ult", 1, 0), "uge": ("ule", 1, 0)}
 
@@ -68,8 +68,10 @@ def _compare_floats(predicate: str, x: Term, y: Term, vector: bool) -> Term:
     match predicate:
         case "one":
             return infix("|", infix("<", x, y), infix(">", x, y))
-        case "ord":
-            return infix("&", infix("==", x, x), infix("==", y, y))
+        case "ord" | "uno":
+            equal, both = ("==", "&") if predicate == "ord" else ("!=", "|")
+            own = infix(equal, x, x)
+            return own if x == y else infix(both, own, infix(equal, y, y))
         case _:
             return infix("<", x, x)
 

@@ -48,7 +48,7 @@ def infix(operator: str, lhs: Term, rhs: Term) -> Term:
 def prefix(operator: str, x: Term) -> Term:
     """`-x`, `~x`, `not x`."""
     if operator == "not":
-        return Term(f"not {x.at(NOT)}", NOT)
+        return Term(f"not {x.at(UNARY)}", NOT)
     return Term(f"{operator}{x.at(UNARY + (x.text[:1] == operator))}", UNARY)
 
 

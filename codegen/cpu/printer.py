@@ -129,7 +129,7 @@ class CpuPrinter(Printer):
     def _loop(self, op: LanesOp | ReduceOp, finish: Callable[[], None]) -> None:
         """Outer indices as Python loops; the last in whole vectors, then a masked tail."""
         if self._in_lanes:
-            raise CompileError("lanes do not nest", op=op.name, location=self.place,
+            raise CompileError("lanes do not nest", op=op.name, location=self.place_of(op),
                                expected="a loop over all its indices at once", got="a loop inside lanes")  # fmt: skip
         bounds = [self.variable(b, "bound") for b in op.bounds]
         with ExitStack() as rows:
@@ -181,7 +181,7 @@ class CpuPrinter(Printer):
     def sequential(self, op: scf.ForOp) -> None:
         if any(self.is_vector(b) for b in (op.lb, op.ub, op.step)):
             raise CompileError("a loop inside lanes runs equally often in all of them", op=op.name,
-                               location=self.place, expected="bounds that are the same in all lanes",
+                               location=self.place_of(op), expected="bounds that are the same in all lanes",
                                remedy="run to the largest bound and guard the body with scf.if")  # fmt: skip
         super().sequential(op)
 
@@ -194,7 +194,7 @@ class CpuPrinter(Printer):
             self._branch = infix("&", outer, own) if outer else own
             if region.blocks:
                 self.block(region.block)
-                arms.append([self.vector(v) for v in yielded(region.block)])
+                arms.append([self.read(v) for v in yielded(region.block)])
         self._branch = outer
         for result, yes, no in zip(op.results, *arms, strict=True) if op.results else ():
             self.bind(result, call("where", taken, yes, no))
@@ -284,6 +284,6 @@ class CpuPrinter(Printer):
     def call(self, op: CallOp) -> None:
         name = op.callee.string_value()
         if name not in self.schedules:
-            raise CompileError(f"target {self.target} has no schedule {name}", op=op.name, location=self.place,
+            raise CompileError(f"target {self.target} has no schedule {name}", op=op.name, location=self.place_of(op),
                                expected=f"one of {', '.join(self.schedules) or 'none'}", got=name)  # fmt: skip
         self.schedules[name](self, op)
