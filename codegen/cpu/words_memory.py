@@ -9,7 +9,8 @@ from pelton.codegen.cpu import check, convert, memory, reduce
 from pelton.codegen.cpu.elements import I64, MASK, STORAGE, Element
 from pelton.codegen.cpu.emitter import Value
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
-from pelton.codegen.cpu.words import NUMBER, Write, expect_count, expect_element, expect_kind, pointer_element
+from pelton.codegen.cpu.matmul_tile import matmul_tile
+from pelton.codegen.cpu.words import FLOAT, NUMBER, Write, expect_count, expect_element, expect_kind, pointer_element
 
 
 def _mask(call: Call, i: int) -> Value:
@@ -153,6 +154,25 @@ def _check(call: Call) -> None:
     check.check(call.emitter, ok, mask, index, got, call.args[4], call.literal(5))
 
 
+def _matmul_tile_rule(lanes: int, args: Sequence[Any]) -> Any:
+    expect_count(args, 10)
+    element = pointer_element(args[0])
+    expect_kind(element, FLOAT)
+    if any(pointer_element(args[i]) is not element for i in (1, 5)):
+        raise WordError("tile, a and b are of one type")
+    if not all(isinstance(literal_of(args[i]), int) for i in (8, 9)):
+        raise WordError("the number of rows and `accumulate` are integer literals")
+    return VOID
+
+
+def _matmul_tile(call: Call) -> None:
+    tile, a, b = (call.args[i] for i in (0, 1, 5))
+    a0, lda, rows, b0, depth = (call.index(i) for i in (2, 3, 4, 6, 7))
+    element = pointer_element(call.kinds[0])
+    count, accumulate = call.literal(8), bool(call.literal(9))
+    matmul_tile(call.emitter, tile, a, a0, lda, rows, b, b0, depth, count, accumulate, element)
+
+
 MEMORY_WORDS: dict[str, Word] = {
     word.word: word
     for word in (
@@ -168,6 +188,7 @@ MEMORY_WORDS: dict[str, Word] = {
         Word("full", _full_rule, lambda call: memory.full(call.emitter).llvm),
         Word("where", _where_rule, _where),
         Word("check", _check_rule, _check),
+        Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
         _across("across_add", lambda e, x, y: x + y),
         _across("across_mul", lambda e, x, y: x * y),
         _across("across_max", reduce.maximum),
