@@ -10,10 +10,7 @@ hashes detect damage, not malice: an artifact is code, to be trusted like a shar
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import secrets
 import struct
 from array import array
 from collections.abc import Callable, Mapping
@@ -109,6 +106,8 @@ class Artifact:
         for section, block in zip(sections, padded, strict=True):
             table.append({"offset": offset, "size": len(section), "hash": _hash(block).hex()})
             offset += len(block)
+        import json  # here for start-up: only saving and loading need it
+
         header = json.dumps(_header(self) | {"sections": table}, default=_plain).encode()
         header += b" " * (-len(header) % ALIGNMENT)
         size = PRELUDE.size + len(header) + offset
@@ -150,7 +149,7 @@ def verify(artifact: Artifact) -> None:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that no reader ever sees a part of it, even when the writer is killed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(data)
@@ -161,6 +160,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def _hash(data: bytes | memoryview) -> bytes:
+    import hashlib  # here for start-up: it loads OpenSSL
+
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
@@ -215,6 +216,8 @@ def _read_header(data: bytes, source: str) -> tuple[dict[str, Any], int]:
     header = data[PRELUDE.size : PRELUDE.size + length]
     if _hash(header) != digest:
         raise ArtifactError(f"{source} is damaged: its header does not match its hash")
+    import json  # see to_bytes
+
     return json.loads(header), PRELUDE.size + length
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pelton.dtype import DType
 from pelton.runtime.device import HOST, Device
@@ -19,7 +18,10 @@ from pelton.runtime.dlpack import export_array, import_array
 from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, places
 from pelton.runtime.memory import Memory, address_of, pool
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
 
 
 class _View:
@@ -305,7 +307,7 @@ def alias_any(source: Any) -> Buffer | None:
     if isinstance(source, Buffer):
         return source
     if isinstance(source, np.ndarray):
-        return alias_array(cast(Array, source))
+        return alias_array(cast("Array", source))
     return _alias(*import_array(source)) if hasattr(source, "__dlpack__") else None
 
 

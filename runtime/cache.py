@@ -7,8 +7,6 @@ an entry appears whole, by rename. The content is verified whenever it is read, 
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
 import stat
 import time
@@ -19,7 +17,6 @@ from pelton.artifact import write_atomic
 MAGIC = b"PELTONC1"
 HASH_BYTES = 32
 STALE_SECONDS = 3600
-log = logging.getLogger("pelton.cache")
 
 
 class ObjectCache:
@@ -37,7 +34,7 @@ class ObjectCache:
             reason = _prepare(self.folder)
             self._usable = reason is None
             if reason is not None:
-                log.warning("working without the object cache in %s: %s", self.folder, reason)
+                _log("warning", "working without the object cache in %s: %s", self.folder, reason)
         return self._usable
 
     def get(self, key: str) -> bytes | None:
@@ -48,18 +45,18 @@ class ObjectCache:
         try:
             with open(path, "rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid():
-                    log.warning("ignoring %s: it belongs to another user", path)
+                    _log("warning", "ignoring %s: it belongs to another user", path)
                     return None
                 data = file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
-            log.warning("cannot read %s: %s", path, error)
+            _log("warning", "cannot read %s: %s", path, error)
             return None
         content = data[len(MAGIC) + HASH_BYTES :]
         if data[: len(MAGIC) + HASH_BYTES] == MAGIC + _digest(key, content):
             return content
-        log.warning("deleting %s: its content does not match its hash", path)
+        _log("warning", "deleting %s: its content does not match its hash", path)
         self._delete(path)
         return None
 
@@ -71,7 +68,7 @@ class ObjectCache:
             write_atomic(self._path(key), MAGIC + _digest(key, content) + content)
         except OSError as error:
             self._writable = False
-            log.warning("keeping no more object code in %s: %s", self.folder, error)
+            _log("warning", "keeping no more object code in %s: %s", self.folder, error)
 
     def _path(self, key: str) -> Path:
         if not key.isalnum():
@@ -82,11 +79,19 @@ class ObjectCache:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("cannot delete %s: %s", path, error)
+            _log("warning", "cannot delete %s: %s", path, error)
+
+
+def _log(level: str, text: str, *values: object) -> None:
+    import logging  # here for start-up: most processes have nothing to say
+
+    getattr(logging.getLogger("pelton.cache"), level)(text, *values)
 
 
 def _digest(key: str, content: bytes) -> bytes:
     """Covers the key too: an entry under another's name does not pass."""
+    import hashlib  # here for start-up: it loads OpenSSL
+
     return hashlib.blake2b(content, digest_size=HASH_BYTES, key=key.encode()[:64]).digest()
 
 
@@ -112,4 +117,4 @@ def _clear_stale(folder: Path) -> None:
             if time.time() - path.stat().st_mtime > STALE_SECONDS:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            log.debug("cannot clear %s: %s", path, error)
+            _log("debug", "cannot clear %s: %s", path, error)

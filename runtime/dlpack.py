@@ -8,12 +8,14 @@ ours alone between producer and consumer, is changed on the way.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pelton.dtype import DType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HOST_DEVICES = frozenset({1, 3})  # kDLCPU, kDLCUDAHost
 UNSIGNED = 1  # kDLUInt

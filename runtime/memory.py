@@ -7,10 +7,12 @@ write to fresh pages costs more than most kernels.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ALIGNMENT = 64
 POOL_BYTES = 256 << 20
