@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 TILE: Mapping[str, Mapping[str, tuple[int, int]]] = {
-    "baseline": {"f32": (6, 8), "f64": (6, 4)},
+    "baseline": {"f32": (4, 8), "f64": (4, 4)},
     "avx2": {"f32": (6, 16), "f64": (6, 8)},
     "avx512": {"f32": (12, 32), "f64": (12, 16)},
 }
