@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from pelton.artifact import Artifact, KernelCode
-from pelton.runtime.elf import read_symbols
+from pelton.support.elf import read_symbols
 from pelton.support.errors import ArtifactError
 
 # What LLVM itself makes calls to: copies and fills. Whatever else a kernel needs must be inside its object.
