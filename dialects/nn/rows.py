@@ -18,7 +18,7 @@ MulOp = op_of(
 DivOp = op_of(Binary, Row("div", "lhs / rhs", "float", f.binary("div"), f.numpy("divide")))
 FloorDivOp = op_of(
     division.Quotient,
-    Row("floor_div", "floor(lhs / rhs); an integer by 0 is 0, the smallest integer by -1 wraps", "number", division.floor_div, f.numpy("floor_divide")),
+    Row("floor_div", "floor(lhs / rhs); an integer by 0 is 0, the smallest integer by -1 wraps", "number", division.floor_div, division.floor_div_value),
 )  # fmt: skip
 ModOp = op_of(
     division.Remainder,
