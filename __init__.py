@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pelton.driver import CPU, Accelerator, Buffer, Device, accelerator_api, accelerator_count
+    from pelton.dtype import DType
+    from pelton.engine import CompiledModel, InferenceSession, Model
+    from pelton.graph import BufferType, DeviceRef, Dim, Graph, TensorType, TensorValue, Weight, ops
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "CPU",
+    "Accelerator",
+    "Buffer",
+    "BufferType",
+    "CompiledModel",
+    "DType",
+    "Device",
+    "DeviceRef",
+    "Dim",
+    "Graph",
+    "InferenceSession",
+    "Model",
+    "TensorType",
+    "TensorValue",
+    "Weight",
+    "accelerator_api",
+    "accelerator_count",
+    "ops",
+]
+
 _HOMES = {
-    "engine": ("InferenceSession", "Model", "LogLevel", "AssertLevel", "SplitKReductionPrecision", "TensorSpec"),
     "driver": ("CPU", "Accelerator", "Buffer", "Device", "accelerator_api", "accelerator_count"),
     "dtype": ("DType",),
+    "engine": ("CompiledModel", "InferenceSession", "Model"),
     "graph": ("BufferType", "DeviceRef", "Dim", "Graph", "TensorType", "TensorValue", "Weight", "ops"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

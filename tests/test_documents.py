@@ -7,7 +7,10 @@ import importlib
 import re
 from pathlib import Path
 
+import numpy
 import pytest
+
+import pelton
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -41,5 +44,7 @@ def test_python_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_in_docstrings(name: str) -> None:
-    results = doctest.testmod(importlib.import_module(name), verbose=False)
+    """Examples need not import what `import pelton` offers, nor NumPy."""
+    known = {public: getattr(pelton, public) for public in dir(pelton)} | {"np": numpy, "pelton": pelton}
+    results = doctest.testmod(importlib.import_module(name), extraglobs=known)
     assert results.attempted > 0 and results.failed == 0

@@ -26,9 +26,10 @@ from xdsl.utils.target import Target
 
 from pelton.codegen.targets import TARGETS, load_target
 from pelton.dialects import all_dialects
+from pelton.dialects.context import UPSTREAM
 
-UPSTREAM_DIALECTS = ("arith", "builtin", "cf", "func", "math", "memref", "scf", "test")
-"""What pelton's IR takes from xDSL; `test` holds the ops that tests of the driver are written in."""
+UPSTREAM_DIALECTS = (*UPSTREAM, "cf", "test")
+"""What pelton's IR takes from xDSL, and what tests of the driver are written in."""
 UPSTREAM_PASSES = ("canonicalize", "cse", "dce", "licm")
 PIPELINES = ("graph", "cpu-avx512", "cpu-avx2", "cpu-baseline")
 """Names of `compiler.PIPELINES`, here because `--help` must not import the compiler; a test compares them."""

@@ -1,6 +1,6 @@
 // RUN: pelton-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
-// CHECK: malformed.mlir:4:1: error: unknown dialect 'nowhere' (known: arith, builtin,
+// CHECK: malformed.mlir:4:1: error: unknown dialect 'nowhere' (known: arith, builtin, cf, func, kernel, math, nn, plan, scf, test)
 nowhere.op
 // -----
 // CHECK: malformed.mlir:8:8: error: unknown operation 'arith.adi', did you mean 'arith.andi'?
