@@ -43,4 +43,4 @@ class PackOperand(RewritePattern):
         n = DimsAttr((op.result_type.shape[-1],))
         packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n)
         packed.results[0].name_hint = op.results[0].name_hint
-        rewriter.replace_op(op, [pack, packed])
+        rewriter.replace(op, (pack, packed))
