@@ -13,13 +13,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pelton.codegen.cpu.printer import CpuPrinter
 from pelton.codegen.cpu.target import target_named
+from pelton.codegen.kernels.matmul_cpu import matmul_schedule
 from pelton.codegen.source import Source
 from pelton.dialects.kernel import FuncOp
 
 
 def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
     """The text of `func`. Raises CompileError for an op or a schedule that the CPU has no text for."""
-    return CpuPrinter(func, {}).source()
+    return CpuPrinter(func, {"matmul": matmul_schedule(target)}).source()
 
 
 def cpu_sources(module: ModuleOp, target: str) -> Iterator[Source]:

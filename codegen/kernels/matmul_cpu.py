@@ -1,0 +1,131 @@
+"""The CPU text of `@matmul`: blocks of rows times panels of packed columns, a register tile at a time.
+
+Enters: `kernel.call @matmul(%a, %b)` with a `[m, k]` or `[b, m, k]`, b packed in panels `[p, k, width]` or `[b, p,
+k, width]`. Leaves: lines of the kernel's text, the epilogue in a loop over the rows of a finished tile, its lanes
+the panel's columns.
+
+A panel stays in the L1 cache while all row tiles of the block pass over it; the block's rows of a stay in L2 while
+its panels change. Every sum runs over k in one chain, so its bits depend on nothing but its row, its column and k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pelton.codegen.cpu.printer import CpuPrinter, Schedule
+from pelton.codegen.spelling import storage_name
+from pelton.codegen.terms import Term, call, infix, number, total
+from pelton.codegen.uniformity import buffer_type
+from pelton.dialects.kernel import CallOp
+from pelton.kernels.matmul import Blocks, blocks_of
+from pelton.kernels.tiles import TILE
+from pelton.support.errors import CompileError
+
+
+def matmul_schedule(target: str) -> Schedule:
+    """The schedule with the register tile of a CPU target."""
+
+    def write(printer: CpuPrinter, op: CallOp) -> None:
+        element = storage_name(buffer_type(op.bufs[0]).elem)
+        if element not in TILE[target] or op.body.block.args[0].type != buffer_type(op.bufs[0]).elem:
+            raise CompileError(
+                f"the matmul schedule of {target} does not take {element}",
+                op=op.name,
+                location=printer.place_of(op),
+                expected=f"{' or '.join(TILE[target])} operands and an accumulator of their type",
+                got=f"{buffer_type(op.bufs[0])}, accumulator {op.body.block.args[0].type}",
+                remedy="compute in f32, between nn.cast ops",
+            )
+        _Text(printer, op, TILE[target][element][0], element).write()
+
+    return write
+
+
+class _Text:
+    """One product being printed."""
+
+    def __init__(self, printer: CpuPrinter, op: CallOp, height: int, element: str) -> None:
+        self.printer = printer
+        self.op = op
+        self.blocks: Blocks = blocks_of(op)
+        self.height = height
+        self.element = element
+        self.depth = printer.dim(self.blocks.depth)
+        printer.lanes_per_step = self.blocks.width
+
+    def let(self, name: str, value: Term) -> Term:
+        """A line that names `value`."""
+        term = Term(self.printer.names.fresh(name, name))
+        self.printer.line(f"{term} = {value}")
+        return term
+
+    def loop(self, name: str, *bounds: Term) -> Term:
+        """The head of a loop."""
+        term = Term(self.printer.names.fresh(name, name))
+        self.printer.line(f"for {term} in {call('range', *bounds)}:")
+        return term
+
+    def write(self) -> None:
+        printer, blocks = self.printer, self.blocks
+        tile = Term(printer.names.fresh("tile", "tile"))
+        printer.head(f"{tile} = {call('tile_' + self.element, number(self.height * blocks.width))}")
+        item = self.loop("item", Term("lo"), Term("hi"))
+        with printer.indented():
+            matrix, row_block, panel_block = self.places(item)
+            top, bottom = self.span("top", "bottom", row_block, blocks.block_rows, printer.dim(blocks.rows))
+            first, last = self.span("first", "last", panel_block, blocks.block_panels, printer.dim(blocks.panels))
+            panel = self.loop("panel", first, last)
+            with printer.indented():
+                self.panel(tile, matrix, panel, top, bottom)
+
+    def places(self, item: Term) -> tuple[Term | None, Term, Term]:
+        """Item number → matrix of the batch, row block, panel block."""
+        rows, panels = self.printer.dim(self.blocks.row_blocks), self.printer.dim(self.blocks.panel_blocks)
+        rest, panel_block = self.divided(
+            item, panels, "rest" if self.blocks.batch is not None else "row_block", "panel_block"
+        )
+        if self.blocks.batch is None:
+            return None, rest, panel_block
+        matrix, row_block = self.divided(rest, rows, "matrix", "row_block")
+        return matrix, row_block, panel_block
+
+    def divided(self, x: Term, by: Term, quotient: str, remainder: str) -> tuple[Term, Term]:
+        """Quotient and remainder, named."""
+        if by.text == "1":
+            return x, number(0)
+        by = by if by.text.isidentifier() or by.text.isdigit() else self.let(f"{remainder}s", by)
+        high = self.let(quotient, call("floordiv", x, by))
+        return high, self.let(remainder, infix("-", x, infix("*", high, by)))
+
+    def span(self, first: str, last: str, block: Term, size: int, limit: Term) -> tuple[Term, Term]:
+        """The range of one block."""
+        start = self.let(first, infix("*", block, number(size))) if block.text != "0" else number(0)
+        if start.text == "0" and limit.text.isdigit() and int(limit.text) <= size:
+            return start, limit
+        return start, self.let(last, call("minimum", infix("+", start, number(size)), limit))
+
+    def panel(self, tile: Term, matrix: Term | None, panel: Term, top: Term, bottom: Term) -> None:
+        """All row tiles of a block against one panel."""
+        printer, blocks, a, b = self.printer, self.blocks, *map(self.printer.term, self.op.bufs)
+        j = self.let("j", infix("*", panel, Term("W")))
+        mask = None
+        if not isinstance(blocks.columns, int) or blocks.columns % blocks.width:
+            mask = self.let("columns", call("below", infix("-", printer.dim(blocks.columns), j)))
+        shared = (
+            panel if matrix is None or blocks.shared else total([infix("*", matrix, printer.dim(blocks.panels)), panel])
+        )
+        b0 = self.let("b0", infix("*", infix("*", shared, self.depth), Term("W")))
+        base = None if matrix is None else self.let("row0", infix("*", matrix, printer.dim(blocks.rows)))
+        row = self.loop("row", top, bottom, number(self.height))
+        with printer.indented():
+            left = self.let("left", infix("-", bottom, row))
+            a0 = infix("*", row if base is None else total([base, row]), self.depth)
+            printer.line(
+                call("matmul_tile", tile, a, a0, self.depth, left, b, b0, self.depth, number(self.height), number(0))
+            )
+            r = self.loop("r", call("minimum", left, number(self.height)))
+            with printer.indented():
+                i = self.let("i", infix("+", row, r))
+                acc = self.let("acc", call("load", tile, infix("*", r, Term("W"))))
+                lead: Sequence[Term] = () if matrix is None else (matrix,)
+                printer.epilogue(self.op, acc, (*lead, i, j), mask)
