@@ -70,7 +70,7 @@ def fma64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     if mode != "rn":
         raise UnsupportedInstruction(f"fma.{mode}.f64")
     a, b, c = np.broadcast_arrays(a, b, c)
-    plain = a * b + c
+    plain = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, a * b + c)  # a product never overflows
     size = np.abs(a * b)
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     tame = finite & (size > 1e-250) & (size < 1e280) & (np.abs(a) < 1e280) & (np.abs(b) < 1e280) & (np.abs(c) < 1e280)

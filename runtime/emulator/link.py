@@ -110,12 +110,20 @@ def load(ptx: str, entry: str) -> Program:
     module = parser.parse(ptx)
     if entry not in module.functions:
         raise PtxSyntaxError(f"no function {entry!r} in the PTX text; it has: {', '.join(module.functions) or 'none'}")
-    return _Linker(module).program(module.functions[entry])
+    program = _Linker(module, 0).program(module.functions[entry])
+    if any(_is_dynamic(v) for v in module.variables):  # it begins where the static shared variables end
+        program = _Linker(module, program.shared.size).program(module.functions[entry])
+    return program
+
+
+def _is_dynamic(variable: Variable) -> bool:
+    return variable.space == "shared" and not variable.size
 
 
 class _Linker:
-    def __init__(self, module: syntax.Module) -> None:
+    def __init__(self, module: syntax.Module, dynamic: int) -> None:
         self.module = module
+        self.dynamic = dynamic
         self.registers: list[Register] = []
         self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(CONSTANTS), Layout()
         self.code: list[tuple[Raw, tuple[Operand | str, ...], Register | None]] = []
@@ -127,16 +135,16 @@ class _Linker:
 
     def program(self, entry: Function) -> Program:
         self.register("%cc", "pred")
-        dynamic = [v for v in self.module.variables if v.space == "shared" and not v.size]
-        for variable in (v for v in self.module.variables if v not in dynamic):
-            self.variable(variable)
+        for variable in self.module.variables:
+            if _is_dynamic(variable):
+                self.scopes[0][variable.name] = Memory(Constant(str(self.dynamic)), 0, "shared")
+            else:
+                self.variable(variable)
         for variable in entry.parameters:
             at = self.parameters.add(variable.name, variable.align, variable.size)
             self.scopes[-1][variable.name] = Memory(Constant(str(at)), 0, "param")
         self.scope(entry.body, "")
         self.shared.align(16)
-        for variable in dynamic:
-            self.scopes[0][variable.name] = Memory(Constant(str(self.shared.size)), 0, "shared")
         offsets = tuple((v, self.parameters.offsets[v.name]) for v in entry.parameters)
         code = tuple(self.instruction(*parts) for parts in self.code)
         layouts = (self.shared, self.local, self.constants)

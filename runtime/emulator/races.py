@@ -45,11 +45,11 @@ class Tracker:
         bad = here | ((last != _NOBODY) & (last != block))
         if bad.any():
             k = int(np.argmax(bad))
-            raise Race(int(thread[k]), f"writes what {_who(int(self.reader[offset[k]]))} reads with no barrier between")
+            raise Race(int(thread[k]), f"writes what {_who(int(self.reader[offset[k]]))} read with no barrier between")
         self.writer[offset], self.writer_block[offset], self.write_epoch[offset] = thread, block, epoch
         if (met := self.writer[offset] != thread).any():
             k = int(np.argmax(met))
-            raise Race(int(thread[k]), f"writes what {_who(int(self.writer[offset[k]]))} writes in the same step")
+            raise Race(int(thread[k]), f"writes what {_who(int(self.writer[offset[k]]))} wrote in the same step")
 
     def _after_write(self, offset: Index, thread: Index, block: Index, epoch: Index, verb: str) -> None:
         writer, home = self.writer[offset], self.writer_block[offset]

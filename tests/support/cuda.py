@@ -48,7 +48,8 @@ def ptx(name: str) -> str:
 
 
 def launch(kernel: Source, text: str, items: int, buffers: Sequence[np.ndarray], sizes: Sequence[int]) -> list[int]:
-    """Runs a kernel over its grid; buffers change in place. The status words: site, index, value (site 0: no check failed)."""
+    """Runs a kernel over its grid; buffers change in place. The status words: site, index, value (site 0: no check
+    failed)."""
     status = np.zeros(3, np.int64)
     words = [b if b.dtype.kind in "biuf" else b.view(np.uint16) for b in buffers]
     words = [w.view(np.uint8) if w.dtype == np.bool_ else w for w in words]

@@ -249,7 +249,7 @@ def test_batched_matmul_of_packed_halves(b: int, m: int, k: int, n: int) -> None
 def test_a_missing_barrier_is_caught(name: str) -> None:
     text = cuda.ptx(name)
     assert text.count("bar.sync") >= 1
-    with pytest.raises(Race, match=r"thread \d+ of block 0: (reads|writes) what thread \d+ of block 0 (wrote|reads)"):
+    with pytest.raises(Race, match=r"thread \d+ of block 0: (reads|writes) what thread \d+ of block 0 (wrote|read)"):
         bare = "".join(line for line in text.splitlines(keepends=True) if "bar.sync" not in line)
         if name == "transpose":
             cuda.launch(cuda.source(name), bare, 4, [random(40, 40), np.zeros((40, 40), np.float32)], [40, 40])
