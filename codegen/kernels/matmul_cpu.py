@@ -16,6 +16,7 @@ from pelton.codegen.cpu.printer import CpuPrinter, Schedule
 from pelton.codegen.spelling import storage_name
 from pelton.codegen.terms import Term, call, infix, number, total
 from pelton.codegen.uniformity import buffer_type
+from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp
 from pelton.kernels.matmul import Blocks, blocks_of
 from pelton.kernels.tiles import TILE
@@ -81,13 +82,10 @@ class _Text:
     def places(self, item: Term) -> tuple[Term | None, Term, Term]:
         """Item number → matrix of the batch, row block, panel block."""
         rows, panels = self.printer.dim(self.blocks.row_blocks), self.printer.dim(self.blocks.panel_blocks)
-        rest, panel_block = self.divided(
-            item, panels, "rest" if self.blocks.batch is not None else "row_block", "panel_block"
-        )
         if self.blocks.batch is None:
-            return None, rest, panel_block
-        matrix, row_block = self.divided(rest, rows, "matrix", "row_block")
-        return matrix, row_block, panel_block
+            return None, *self.divided(item, panels, "row_block", "panel_block")
+        rest, panel_block = self.divided(item, panels, "rest", "panel_block")
+        return *self.divided(rest, rows, "matrix", "row_block"), panel_block
 
     def divided(self, x: Term, by: Term, quotient: str, remainder: str) -> tuple[Term, Term]:
         """Quotient and remainder, named."""
@@ -104,6 +102,10 @@ class _Text:
             return start, limit
         return start, self.let(last, call("minimum", infix("+", start, number(size)), limit))
 
+    def inside(self, matrix: Term | None, size: Dim, place: Term) -> Term:
+        """Row or panel `place` of a matrix of the batch, counted from the start of the buffer."""
+        return place if matrix is None else total([infix("*", matrix, self.printer.dim(size)), place])
+
     def panel(self, tile: Term, matrix: Term | None, panel: Term, top: Term, bottom: Term) -> None:
         """All row tiles of a block against one panel."""
         printer, blocks, a, b = self.printer, self.blocks, *map(self.printer.term, self.op.bufs)
@@ -111,18 +113,14 @@ class _Text:
         mask = None
         if not isinstance(blocks.columns, int) or blocks.columns % blocks.width:
             mask = self.let("columns", call("below", infix("-", printer.dim(blocks.columns), j)))
-        shared = (
-            panel if matrix is None or blocks.shared else total([infix("*", matrix, printer.dim(blocks.panels)), panel])
-        )
-        b0 = self.let("b0", infix("*", infix("*", shared, self.depth), Term("W")))
-        base = None if matrix is None else self.let("row0", infix("*", matrix, printer.dim(blocks.rows)))
+        own = None if blocks.shared else matrix
+        b0 = self.let("b0", infix("*", infix("*", self.inside(own, blocks.panels, panel), self.depth), Term("W")))
         row = self.loop("row", top, bottom, number(self.height))
         with printer.indented():
             left = self.let("left", infix("-", bottom, row))
-            a0 = infix("*", row if base is None else total([base, row]), self.depth)
-            printer.line(
-                call("matmul_tile", tile, a, a0, self.depth, left, b, b0, self.depth, number(self.height), number(0))
-            )
+            a0 = infix("*", self.inside(matrix, blocks.rows, row), self.depth)
+            args = (tile, a, a0, self.depth, left, b, b0, self.depth, number(self.height), number(0))
+            printer.line(call("matmul_tile", *args))
             r = self.loop("r", call("minimum", left, number(self.height)))
             with printer.indented():
                 i = self.let("i", infix("+", row, r))
