@@ -110,6 +110,7 @@ def gather(input: TensorLike, indices: TensorLike, axis: int) -> TensorValue:
     model runs, where asserts are on, and never reads outside the tensor. Raises ValueError where `indices` are no
     integers.
 
+    >>> embeddings = Weight("embeddings", DType.float32, [1000, 384], DeviceRef.CPU())
     >>> with Graph("g", input_types=[TensorType(DType.int64, ["n"], DeviceRef.CPU())]) as g:
     ...     g.output(ops.gather(embeddings, g.inputs[0], axis=0))  # [n, 384]
     """
