@@ -45,12 +45,12 @@ class DeviceRef:
             raise GraphError("a device's id counts from 0", got=str(self.id))
 
     @classmethod
-    def CPU(cls, id: int = 0) -> DeviceRef:  # noqa: N802
+    def CPU(cls, id: int = 0) -> DeviceRef:  # noqa: N802  (named as the device is)
         """The host's processor."""
         return cls(DeviceKind.CPU, id)
 
     @classmethod
-    def GPU(cls, id: int = 0) -> DeviceRef:  # noqa: N802
+    def GPU(cls, id: int = 0) -> DeviceRef:  # noqa: N802  (named as the device is)
         """The accelerator numbered `id`."""
         return cls(DeviceKind.GPU, id)
 

@@ -57,9 +57,12 @@ def common_dtype(op: str, operands: Sequence[Any]) -> DType:
     """The dtype operands promote to: that of the tensors; where there are none, of the arrays; else of the numbers."""
     strong = [dtype_of(x.ir_type.dtype) for x in operands if isinstance(x, Value)]
     arrays = [DType.from_numpy(x.dtype) for x in operands if is_array(x)]
-    weak = [NUMBERS[next(t for t in NUMBERS if isinstance(x, t))] for x in operands if isinstance(x, tuple(NUMBERS))]
-    sizes = [DType.int64 for x in operands if isinstance(x, Dim)]
-    return reduce(lambda a, b: promote(op, a, b), strong or arrays or [*weak, *sizes])
+    return reduce(lambda a, b: promote(op, a, b), strong or arrays or [_own_dtype(x) for x in operands])
+
+
+def _own_dtype(x: Any) -> DType:
+    """The dtype that a number or a size has by itself."""
+    return next((dtype for kind, dtype in NUMBERS.items() if isinstance(x, kind)), DType.int64)
 
 
 def _in_dtype(op: str, x: Any, dtype: DType, device: DeviceRef) -> TensorValue:

@@ -4,7 +4,8 @@ becomes an IR type.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -38,8 +39,6 @@ ELEMENTS = {**_INTEGERS, **_FLOATS}
 """The element type in IR of every dtype that a graph can compute with."""
 _DTYPES = {attribute: dtype for dtype, attribute in ELEMENTS.items()}
 
-_Self = TypeVar("_Self", bound="_ValueType")
-
 
 class _ValueType:
     """Dtype, shape and device: what tensors and buffers have in common."""
@@ -50,7 +49,7 @@ class _ValueType:
         what = type(self).__name__
         if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise GraphTypeError(f"{what}: dtype is not a DType", expected="such as DType.float32", got=repr(dtype))
-        if isinstance(shape, str | bytes):
+        if isinstance(shape, str) or not isinstance(shape, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise GraphTypeError(f"{what}: shape is not a sequence of sizes", got=repr(shape), remedy=f"[{shape!r}]")
         self.dtype = dtype
         self._dims = tuple(Shape(shape))

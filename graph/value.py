@@ -225,7 +225,7 @@ class TensorValue(Value):
         return movement.transpose(self, dim_1, dim_2)
 
     @property
-    def T(self) -> TensorValue:  # noqa: N802
+    def T(self) -> TensorValue:  # noqa: N802  (named as in NumPy)
         """The last two dims exchanged. ValueError below rank 2."""
         return movement.transpose(self, -1, -2)
 

@@ -121,9 +121,8 @@ def _take(op: str, plan: _Plan, item: Any, size: algebra.Dim, axis: int) -> None
             at = _element(op, item, size, axis)
             plan.parts.append(Part(at, algebra.add(at, 1)))
         case _:
-            remedy = "use ops.gather" if isinstance(item, list) else ""
             kinds = "an int, a Dim, a slice, None, ... or an integer tensor"
-            raise wrong_type(f"{op}: not an index", kinds, f"{item!r} ({type(item).__name__})", remedy)
+            raise wrong_type(f"{op}: not an index", kinds, repr(item), "gather along a dim with ops.gather")
 
 
 def _gather(op: str, plan: _Plan, indices: Any, size: algebra.Dim) -> None:
