@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from pelton.dtype import DType
 from pelton.program import Arena, Output, Program, SizeOf, check_program
 from pelton.support.errors import ArtifactError
+from pelton.support.files import write_atomically
 
 MAGIC = b"\x93PELTON\n"
 FORMAT_VERSION = 1
@@ -85,7 +86,7 @@ class Artifact:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all. Raises OSError where it cannot be written."""
-        write_atomic(Path(path), self.to_bytes())
+        write_atomically(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Artifact:
@@ -145,18 +146,6 @@ def verify(artifact: Artifact) -> None:
     for given, info in zip(artifact.main.outputs, artifact.outputs, strict=True):
         if given.dtype is not info.dtype or len(given.dims) != len(info.shape):
             raise ValueError(f"output {info.name} is described as {info}, main makes {given}")
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file so that no reader ever sees a part of it, even when the writer is killed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _hash(data: bytes | memoryview) -> bytes:

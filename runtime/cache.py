@@ -12,7 +12,7 @@ import stat
 import time
 from pathlib import Path
 
-from pelton.artifact import write_atomic
+from pelton.support.files import write_atomically
 
 MAGIC = b"PELTONC1"
 HASH_BYTES = 32
@@ -65,7 +65,7 @@ class ObjectCache:
         if not (self.usable and self._writable):
             return
         try:
-            write_atomic(self._path(key), MAGIC + _digest(key, content) + content)
+            write_atomically(self._path(key), MAGIC + _digest(key, content) + content)
         except OSError as error:
             self._writable = False
             _log("warning", "keeping no more object code in %s: %s", self.folder, error)

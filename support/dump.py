@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pelton.support import knobs
+from pelton.support.files import write_atomically
 
 COMMENT = {".mlir": "//", ".ptx": "//", ".cu": "//", ".py": "#", ".s": "#", ".txt": "#", ".ll": ";"}
 """How a comment starts in a file of this suffix; other files get no first line."""
@@ -68,18 +69,6 @@ def _with_command(text: str | bytes, suffix: str, command: str) -> bytes:
 def safe_name(name: str) -> str:
     """`name` as a file name: other characters than letters, digits, dot, dash and underscore become underscores."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip(".")[:100] or "unnamed"
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Readers see the whole file or none: write beside it, then rename."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def edited(file_name: str) -> str | None:

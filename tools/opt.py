@@ -36,8 +36,9 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from pelton.dialects.check import check_module
 from pelton.dialects.reader import read_module
 from pelton.support import knobs
-from pelton.support.dump import Dump, write_atomically
+from pelton.support.dump import Dump
 from pelton.support.errors import CompileError, InternalError, KnobError, PeltonError, ReadError, diagnostic
+from pelton.support.files import write_atomically
 from pelton.tools import universe
 
 TOOL = "pelton-opt"

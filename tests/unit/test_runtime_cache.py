@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pelton import artifact
 from pelton.runtime import cache as module
 from pelton.runtime.cache import ObjectCache
+from pelton.support import files
 
 KEY, OTHER = "ab12" * 16, "cd34" * 16
 
@@ -107,7 +107,7 @@ def test_a_full_or_read_only_disk(
         attempts += 1
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(artifact.os, "replace", fail)
+    monkeypatch.setattr(files.os, "replace", fail)
     cache.put(OTHER, b"code")
     cache.put(OTHER, b"code")
     assert attempts == 1 and cache.get(KEY) == b"code" and cache.get(OTHER) is None
@@ -137,6 +137,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from pelton.runtime.cache import ObjectCache
+from pelton.support import files
 cache = ObjectCache(Path(sys.argv[1]))
 print("ready", flush=True)
 for round in range(int(sys.argv[2])):

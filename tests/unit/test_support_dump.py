@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pelton.support.dump import Dump, edited, safe_name, write_atomically, write_reproducer
+from pelton.support.dump import Dump, edited, safe_name, write_reproducer
+from pelton.support.files import write_atomically
 
 
 @pytest.fixture
