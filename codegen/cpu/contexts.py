@@ -31,7 +31,6 @@ funcdesc: Any = import_module("numba.core.funcdesc")
 interpreter: Any = import_module("numba.core.interpreter")
 bytecode: Any = import_module("numba.core.bytecode")
 lowering: Any = import_module("numba.core.lowering")
-postproc: Any = import_module("numba.core.postproc")
 targetconfig: Any = import_module("numba.core.targetconfig")
 typed_passes: Any = import_module("numba.core.typed_passes")
 typing_context: Any = import_module("numba.core.typing.context")
@@ -162,6 +161,14 @@ class KernelTarget(base.BaseContext):
         raise NotImplementedError(f"{fromty} where {toty} is needed")
 
 
+class KernelInterpreter(interpreter.Interpreter):
+    """Bytecode to Numba's IR without the rewrites for `with`, `try`, star-calls and dicts, none of which a text has."""
+
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """The IR as it is."""
+        return func_ir
+
+
 class KernelLower(lowering.Lower):
     """Numba's lowering without Python objects, reference counts and exceptions."""
 
@@ -208,8 +215,7 @@ class Library:
 def llvm_module(function: Any, parameters: Sequence[Any], typing: KernelTyping, target: KernelTarget) -> Any:
     """The unoptimised LLVM module whose one function, `body`, is the Python `function`."""
     identity = bytecode.FunctionIdentity.from_function(function)
-    func_ir = interpreter.Interpreter(identity).interpret(bytecode.ByteCode(func_id=identity))
-    postproc.PostProcessor(func_ir).run()
+    func_ir = KernelInterpreter(identity).interpret(bytecode.ByteCode(func_id=identity))
     flags = compiler.Flags()
     flags.error_model = "numpy"
     with targetconfig.ConfigStack().enter(flags):
