@@ -179,7 +179,7 @@ def test_a_word_outside_the_vocabulary_is_an_error(small: Subject) -> None:
 def test_the_mapped_file_holds_what_was_saved(tmp_path: Path) -> None:
     numpy_files = pytest.importorskip("safetensors.numpy", reason="needs `pip install safetensors`")
     tensors = {name: np.arange(6).reshape(2, 3).astype(dtype) for name, dtype in checkpoint.DTYPES.items()}
-    tensors |= {"scalar": np.float32(7).reshape(()), "none": np.zeros((0, 4), np.float32)}
+    tensors |= {"scalar": np.array(7, np.float32), "none": np.zeros((0, 4), np.float32)}
     numpy_files.save_file(tensors, tmp_path / "tensors.safetensors", metadata={"format": "np"})
     read = checkpoint.read_safetensors(tmp_path / "tensors.safetensors")
     assert read.keys() == tensors.keys()
