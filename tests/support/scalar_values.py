@@ -1,15 +1,22 @@
-"""Runs the scalar code of an elementwise op on NumPy arrays: what `element` says, one array operation per scalar op."""
+"""Runs the scalar code of a pointwise op on NumPy arrays: what `element` says, all elements of the result at once.
+
+Reads are checked: an index out of bounds fails unless the code guards it, so what compiled code would read beyond a buffer shows here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from pelton.dialects.kernel import INDEX, CheckOp, DimOp
 from pelton.dialects.nn import formulas, reference
 from pelton.dialects.op import Pointwise
 from pelton.dialects.scalars import Scalars
@@ -18,17 +25,71 @@ from pelton.dialects.types import is_bool, is_float
 Array = Any
 
 
-def element_values(op: Pointwise, *inputs: Array) -> Array:
-    """The result's elements, computed by the op's scalar code; operands and result have one shape."""
-    block = Block(arg_types=[op.tensor(k).dtype for k in range(len(op.operands))])
-    b = Scalars(Builder(InsertPoint.at_end(block)))
-    result = op.element(b, (), lambda k, index: block.args[k])
-    known: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
+@dataclass
+class Trace:
+    """One run: the arrays, what each scalar is at every element of the result, and the checks that failed."""
+
+    inputs: Sequence[Array]
+    sizes: Mapping[str, int]
+    shape: tuple[int, ...]
+    reads: dict[Operation, tuple[int, SSAValue | None]] = field(default_factory=dict[Operation, Any])
+    known: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Any])
+    failed: list[str] = field(default_factory=list[str])
+
+    def read(self, op: Operation) -> Array:
+        k, guard = self.reads[op]
+        x = self.inputs[k]
+        places = [np.broadcast_to(self.known[i], self.shape) for i in op.operands]
+        wanted = np.ones(self.shape, bool) if guard is None else np.broadcast_to(self.known[guard], self.shape)
+        inside = np.ones(self.shape, bool)
+        for place, size in zip(places, x.shape, strict=True):
+            inside &= (place >= 0) & (place < size)
+        assert (inside | ~wanted).all(), f"operand {k} of shape {x.shape} is read out of bounds"
+        if not x.size:
+            return np.zeros(self.shape, x.dtype)
+        safe = tuple(np.where(wanted & inside, place, 0) for place in places)
+        return np.where(wanted, x[safe] if safe else x[()], np.zeros((), x.dtype))
+
+    def run(self, op: Operation) -> None:
+        operands = [self.known[v] for v in op.operands]
+        match op:
+            case CheckOp():
+                if not np.all(np.broadcast_to(operands[0], self.shape)):
+                    self.failed.append(op.text.data)
+            case DimOp():
+                self.known[op.value] = np.asarray(self.sizes[op.dim.data], np.int64)
+            case TestOp():
+                self.known[op.results[0]] = self.read(op)
+            case _:
+                self.known[op.results[0]] = evaluate(op, op.results[0].type, *operands)
+
+
+def trace(op: Pointwise, sizes: Mapping[str, int], *inputs: Array) -> tuple[Array, list[str]]:
+    """The result's elements by the op's scalar code, and the texts of failed checks."""
+    shape = reference.shape_of(op.result_type, sizes)
+    block = Block(arg_types=[INDEX] * len(shape))
+    b, run = Scalars(Builder(InsertPoint.at_end(block))), Trace(inputs, sizes, shape)
+
+    def read(k: int, index: Sequence[SSAValue]) -> SSAValue:
+        made = b.builder.insert(TestOp(operands=list(index), result_types=[op.tensor(k).dtype]))
+        run.reads[made] = (k, b.guard)
+        return made.results[0]
+
+    result = op.element(b, block.args, read)
+    run.known.update(zip(block.args, np.indices(shape, np.int64), strict=True))
     with np.errstate(all="ignore"):
         for scalar in block.ops:
-            operands = [known[v] for v in scalar.operands]
-            known[scalar.results[0]] = evaluate(scalar, scalar.results[0].type, *operands)
-    return np.broadcast_to(known[result], inputs[0].shape)
+            run.run(scalar)
+    return np.broadcast_to(run.known[result], shape), run.failed
+
+
+def element_values(op: Pointwise, *inputs: Array) -> Array:
+    """The result's elements, of an op on static tensors."""
+    return trace(op, {}, *inputs)[0]
+
+
+def numpy_type(dtype: Attribute) -> Any:
+    return np.dtype(np.int64) if isinstance(dtype, IndexType) else reference.numpy_dtype(dtype)
 
 
 def evaluate(op: Operation, dtype: Attribute, *x: Array) -> Array:
@@ -37,15 +98,16 @@ def evaluate(op: Operation, dtype: Attribute, *x: Array) -> Array:
         case arith.ConstantOp():
             value: Any = op.value
             number = value.value.data
-            return np.asarray(bool(number) if is_bool(dtype) else number, reference.numpy_dtype(dtype))
+            return np.asarray(bool(number) if is_bool(dtype) else number, numpy_type(dtype))
         case arith.CmpfOp():
             return FLOAT_PREDICATES[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]](*x)
         case arith.CmpiOp():
             return INT_PREDICATES[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]](*x)
         case arith.FPToSIOp():
-            return saturated(x[0], reference.numpy_dtype(dtype))
+            return saturated(x[0], numpy_type(dtype))
         case _:
-            return reference.rounded(OPERATIONS[op.name](*map(exact, x) if op.name in WIDE else x), dtype)
+            y = OPERATIONS[op.name](*map(exact, x) if op.name in WIDE else x)
+            return y.astype(np.int64) if isinstance(dtype, IndexType) else reference.rounded(y, dtype)
 
 
 def exact(x: Array) -> Array:
@@ -69,7 +131,7 @@ FLOAT_PREDICATES: Mapping[str, Callable[..., Array]] = {
     "uno": lambda x, y: np.isnan(x) | np.isnan(y),
 }  # fmt: skip
 INT_PREDICATES: Mapping[str, Callable[..., Array]] = {
-    "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal,
+    "ult": lambda x, y: x.astype(np.uint64) < y.astype(np.uint64), "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal,
 }  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "math.exp": np.exp, "math.log": np.log, "math.log1p": np.log1p, "math.rsqrt": lambda x: 1 / np.sqrt(x), "math.sin": np.sin,
@@ -85,7 +147,7 @@ OPERATIONS: Mapping[str, Callable[..., Array]] = {
     "arith.floordivsi": np.floor_divide, "arith.remsi": _trunc_mod,
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.select": np.where,
     "arith.extf": exact, "arith.truncf": lambda x: x, "arith.sitofp": lambda x: x, "arith.extui": lambda x: x,
-    "arith.extsi": lambda x: x, "arith.trunci": lambda x: x,
+    "arith.index_cast": lambda x: x, "arith.extsi": lambda x: x, "arith.trunci": lambda x: x,
     "math.absf": np.abs, "math.absi": np.abs, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.roundeven": np.rint, "math.trunc": np.trunc, "math.copysign": np.copysign,
 }  # fmt: skip
