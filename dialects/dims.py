@@ -152,12 +152,24 @@ def _extreme(name: str, pick: Callable[[int, int], int], x: Dim, y: Dim) -> Dim:
     difference = sub(x, y)
     if isinstance(difference, int):
         return x if pick(difference, 0) == difference else y
-    if all(c >= 0 for c in terms_of(difference).values()):  # symbols are ≥ 0, so x ≥ y
+    if _never_negative(difference):
         return x if name == "max" else y
-    if all(c <= 0 for c in terms_of(difference).values()):
+    if _never_negative(mul(-1, difference)):
         return y if name == "max" else x
     first, second = sorted((x, y), key=str)
     return _dim({(Call(name, first, second),): 1})
+
+
+def _never_negative(dim: Dim) -> bool:
+    """Whether every term shows that it is ≥ 0: symbols are, a call may be of differences."""
+    return all(c >= 0 and all(map(_is_size, atoms)) for atoms, c in terms_of(dim).items())
+
+
+def _is_size(atom: Atom) -> bool:
+    if isinstance(atom, str):
+        return True
+    sides = (_never_negative(side) for side in (atom.lhs, atom.rhs))
+    return any(sides) if atom.name == "max" else all(sides)
 
 
 def broadcast(x: Dim, y: Dim) -> Dim:

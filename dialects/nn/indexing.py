@@ -79,7 +79,7 @@ class SliceOp(Movement):
 
         starts, stops = reference.sizes_of(self.starts.data, sizes), reference.sizes_of(self.stops.data, sizes)
         places = tuple(
-            slice(start, None if stop < 0 else stop, step)
+            slice(start, None if stop < 0 else stop, step) if start >= 0 else slice(0, 0)
             for start, stop, step in zip(starts, stops, self.step_numbers, strict=True)
         )
         picked = inputs[0][places]

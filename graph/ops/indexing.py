@@ -173,13 +173,13 @@ def _range(op: str, item: slice[Any, Any, Any], size: algebra.Dim) -> Part:
         stop = _least(_from_front(op, item.stop, size, size), size)
         count = _most(_least(algebra.sub(stop, start), stop), 0)
         first = _least(_most(start, 0), size)
-        return Part(0, 0, step) if count == 0 else Part(first, algebra.add(first, count), step)
+        return Part(0, 0) if count == 0 else Part(first, algebra.add(first, count), step)
     last = algebra.sub(size, 1)
     start = _least(_from_front(op, item.start, size, last), last)
     stop = -1 if item.stop is None else _from_front(op, item.stop, size, 0)
     count = _most(_least(algebra.sub(start, stop), algebra.add(start, 1)), 0)
     first = _most(start, -1)
-    return Part(-1, -1, step) if count == 0 else Part(first, algebra.sub(first, count), step)
+    return Part(0, 0) if count == 0 else Part(first, algebra.sub(first, count), step)
 
 
 def _from_front(op: str, bound: Any, size: algebra.Dim, default: algebra.Dim) -> algebra.Dim:
