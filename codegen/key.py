@@ -33,11 +33,11 @@ def toolchain() -> bytes:
 def object_key(source: Source, target: CpuTarget) -> str:
     """The name under which the object code of `source` for `target` is kept."""
     digest = hashlib.blake2b(toolchain(), digest_size=24)
-    for part in (repr(source), repr(target)):
+    for part in (repr(source), target.name):  # what the name stands for is in the toolchain's files
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
 
 def walker_key(target: CpuTarget) -> str:
     """The name under which the plan walker's object code for `target` is kept."""
-    return hashlib.blake2b(toolchain() + b"walker" + repr(target).encode(), digest_size=24).hexdigest()
+    return hashlib.blake2b(toolchain() + b"walker" + target.name.encode(), digest_size=24).hexdigest()
