@@ -6,19 +6,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
     Float64Type,
+    FunctionType,
     IntegerType,
+    ModuleOp,
     i1,
     i8,
     i32,
     i64,
 )
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.test import TestOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn import BY_NAME, reference
@@ -91,11 +96,31 @@ def attribute_of(dtype: Any) -> Attribute:
 
 def dtypes_of(name: str, arity: int) -> Iterator[Attribute]:
     """The dtypes an elementwise op takes."""
-    from xdsl.utils.exceptions import VerifyException
-
     for dtype in ALL:
         try:
             make(name, *(operand((4,), dtype) for _ in range(arity)))
         except VerifyException:
             continue
         yield dtype
+
+
+def function_of(name: str, types: Sequence[TensorType], **properties: Any) -> FuncOp:
+    """A function of one op."""
+    block = Block(arg_types=types)
+    op = make(name, *block.args, **properties)
+    block.add_ops([op, ReturnOp(*op.results)])
+    signature = FunctionType.from_lists(list(types), [r.type for r in op.results])
+    return FuncOp("main", signature, Region(block))
+
+
+def expanded(name: str, types: Sequence[TensorType], **properties: Any) -> ModuleOp:
+    """A module with a function of one op that has been expanded to primitive ones."""
+    from pelton.passes.expand_ops import ExpandOps
+
+    module = ModuleOp([function_of(name, types, **properties)])
+    module.verify()
+    before = str(module)
+    ExpandOps().apply(Context(), module)
+    module.verify()
+    assert str(module) != before, f"nn.{name} does not expand"
+    return module
