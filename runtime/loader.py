@@ -59,7 +59,8 @@ def map_objects(objects: Iterable[KernelCode], source: str = "the object code") 
     with _lock:
         binding = _binding()
         machine = binding.Target.from_default_triple().create_target_machine(jit=True)
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+        # This memory manager keeps the sections of an object together: code reaches its constants by 32-bit distances.
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine, use_lmm=True)
         for item in objects:
             engine.add_object_file(binding.ObjectFileRef.from_data(item.code))
         engine.finalize_object()
