@@ -45,6 +45,9 @@ class DType(Enum):
             raise ValueError(f"{value!r} is not an element type; known: {', '.join(d.value for d in cls)}")
         return found
 
+    # By identity: a member is one object in a process, and Enum would hash its name, in Python, at every look-up.
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"DType.{self.name}"
 

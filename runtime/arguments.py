@@ -5,7 +5,9 @@ Next: `model.py` runs the executable on them. Every error names position, name, 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +15,37 @@ import numpy as np
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.runtime.buffer import Buffer, alias_any
+from pelton.runtime.device import HOST
 from pelton.runtime.dlpack import NotOnHost
 from pelton.runtime.layout import describe, overlaps
 from pelton.runtime.plan import Shapes
 from pelton.support.errors import ArgumentError, ArgumentTypeError
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One input of a model: its position and description, and the NumPy dtype of arrays that need no closer look."""
+
+    position: int
+    info: TensorInfo
+    real: object
+
+    @classmethod
+    def of(cls, position: int, info: TensorInfo) -> Expected:
+        """The input as `fitting` takes it."""
+        plain = info.device == HOST.name and not info.dtype.name.startswith(FOREIGN)
+        return cls(position, info, info.dtype.to_numpy() if plain else None)
+
+
+FOREIGN = ("bfloat16", "float8", "int4", "uint4")
+
+
+def fitting(argument: Any, expected: Expected) -> Buffer:
+    """`as_buffer`, with a short way for the common argument: a writable NumPy array in C order of the right dtype."""
+    if type(argument) is np.ndarray and argument.dtype is expected.real and argument.flags.carray and argument.size:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, argument)))
+        return Buffer.over(argument, address, expected.info.dtype, argument.shape)
+    return as_buffer(argument, expected.position, expected.info)
 
 
 def place(position: int, info: TensorInfo) -> str:

@@ -16,7 +16,7 @@ from pelton.dtype import DType
 from pelton.runtime.device import HOST, Device
 from pelton.runtime.dlpack import export_array, import_array
 from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, places
-from pelton.runtime.memory import Memory, address_of, pool
+from pelton.runtime.memory import address_of, pool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 class _View:
     """Lets NumPy see memory and keeps it alive: the base of every array made by `to_numpy`."""
 
-    __slots__ = ("__array_interface__", "memory")
+    __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, memory: Memory, interface: dict[str, Any]) -> None:
-        self.memory = memory
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self.owner = owner
         self.__array_interface__ = interface
 
 
 class Buffer:
     """A tensor in a device's memory: `Buffer(dtype, shape, device)` is not initialised. Strides count elements."""
 
-    __slots__ = ("_address", "_dtype", "_memory", "_shape", "_strides")
+    __slots__ = ("_address", "_dtype", "_owner", "_shape", "_strides", "_writable")
     _address: int
     _dtype: DType
-    _memory: Memory
+    _owner: object
+    _writable: bool
     _shape: tuple[int, ...]
     _strides: tuple[int, ...] | None
 
@@ -48,21 +49,27 @@ class Buffer:
         require_host(device)
         self._dtype = DType(dtype)
         self._shape = checked_shape(shape)
-        self._memory = pool.take(bytes_of(self._shape, self._dtype))
-        self._address = self._memory.address
+        memory = pool.take(bytes_of(self._shape, self._dtype))
+        self._owner, self._address, self._writable = memory, memory.address, True
         self._strides = None
 
     @staticmethod
     def over(
-        memory: Memory, address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+        owner: object,
+        address: int,
+        dtype: DType,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None = None,
+        writable: bool = True,
     ) -> Buffer:
-        """A buffer over existing memory, without checks; no strides means C order."""
+        """A buffer over existing memory that `owner` keeps alive, without checks; no strides means C order."""
         self = object.__new__(Buffer)
-        self._memory = memory
+        self._owner = owner
         self._address = address
         self._dtype = dtype
         self._shape = shape
         self._strides = strides
+        self._writable = writable
         return self
 
     @staticmethod
@@ -153,7 +160,7 @@ class Buffer:
     @property
     def writable(self) -> bool:
         """Whether the memory may be written."""
-        return self._memory.writable
+        return self._writable
 
     @property
     def span(self) -> tuple[int, int]:
@@ -194,10 +201,10 @@ class Buffer:
             "version": 3,
             "shape": self._shape,
             "typestr": real.str if native else f"|V{size}",
-            "data": (self._address, not self._memory.writable),
+            "data": (self._address, not self._writable),
             "strides": None if self._strides is None else tuple(step * size for step in self._strides),
         }
-        array = np.asarray(cast(Any, _View(self._memory, interface)))
+        array = np.asarray(cast(Any, _View(self._owner, interface)))
         return array if native else array.view(real)
 
     def item(self) -> Any:
@@ -235,7 +242,7 @@ class Buffer:
         sizes = checked_shape(shape)
         if math.prod(sizes) * dtype.size_in_bytes != self.nbytes:
             raise ValueError(f"{self.type} has {self.nbytes} bytes, shape {sizes} of {dtype.name} has another number")
-        return Buffer.over(self._memory, self._address, dtype, sizes)
+        return Buffer.over(self._owner, self._address, dtype, sizes, writable=self._writable)
 
     def inplace_copy_from(self, src: Buffer) -> None:
         """Overwrite with the elements of a buffer of the same shape and type."""
@@ -259,7 +266,7 @@ class Buffer:
                 strides.append(stride * step)
             else:
                 address += part * stride * self.element_size
-        return Buffer.over(self._memory, address, self._dtype, tuple(shape), tuple(strides))
+        return Buffer.over(self._owner, address, self._dtype, tuple(shape), tuple(strides), self._writable)
 
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can broadcast there."""
@@ -284,7 +291,7 @@ class Buffer:
         return f"Buffer({self._dtype!r}, {self._shape}, {self.device!r})"
 
     def _require_writable(self) -> None:
-        if not self._memory.writable:
+        if not self._writable:
             raise ValueError(f"{self.type} is read-only")
 
 
@@ -318,4 +325,4 @@ def _alias(array: Array, dtype: DType, writable: bool) -> Buffer:
         if any(step % size for step in array.strides):
             raise ValueError(f"strides of {array.strides} bytes are no multiples of the element's {size}")
         strides = tuple(step // size for step in array.strides)
-    return Buffer.over(Memory(address, array.nbytes, writable, array), address, dtype, array.shape, strides)
+    return Buffer.over(array, address, dtype, array.shape, strides, writable)

@@ -15,7 +15,7 @@ from pelton.artifact import Artifact, TensorInfo
 from pelton.program import Program
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.loader import load_code
-from pelton.runtime.memory import Memory, address_of
+from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
 from pelton.runtime.walker import NativeWalker, PythonWalker, Walker, native_kernel
 
@@ -69,5 +69,4 @@ def _over_bytes(info: TensorInfo, data: bytes) -> Buffer:
     """A buffer over a constant's bytes."""
     raw = np.frombuffer(data, np.uint8)
     shape = tuple(dim for dim in info.shape if isinstance(dim, int))
-    address = address_of(raw)
-    return Buffer.over(Memory(address, raw.nbytes, False, raw), address, info.dtype, shape)
+    return Buffer.over(raw, address_of(raw), info.dtype, shape, writable=False)

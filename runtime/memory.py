@@ -1,4 +1,4 @@
-"""Host memory. Enters: a number of bytes, or somebody else's memory. Leaves: a `Memory`, which buffers and arenas hold.
+"""Host memory. Enters: a number of bytes. Leaves: a `Memory`, which buffers and arenas hold.
 
 Blocks are 64-byte aligned and go back to a pool when the last buffer, array or capsule over them is gone: the first
 write to fresh pages costs more than most kernels.
@@ -19,25 +19,18 @@ POOL_BYTES = 256 << 20
 
 
 class Memory:
-    """A range of bytes and what keeps it alive."""
+    """A block of the pool; goes back there when nobody holds it any more."""
 
-    __slots__ = ("address", "owner", "size", "writable")
+    __slots__ = ("_pool", "address", "raw", "size")
 
-    def __init__(self, address: int, size: int, writable: bool, owner: object) -> None:
+    def __init__(self, address: int, size: int, raw: object, pool: Pool) -> None:
         self.address = address
         self.size = size
-        self.writable = writable
-        self.owner = owner
-
-
-class _Pooled(Memory):
-    """Memory that goes back to its pool."""
-
-    __slots__ = ("pool",)
-    pool: Pool
+        self.raw = raw
+        self._pool = pool
 
     def __del__(self) -> None:
-        self.pool.give_back(self)
+        self._pool.give_back(self)
 
 
 class Pool:
@@ -58,14 +51,12 @@ class Pool:
     def take_block(self, size: int) -> Memory:
         """A block of a size that `rounded` gave."""
         try:
-            address, owner = self._free[size].pop()
+            address, raw = self._free[size].pop()
         except (KeyError, IndexError):
-            address, owner = _fresh(size)
+            address, raw = _fresh(size)
         else:
             self.waiting -= size
-        memory = _Pooled(address, size, True, owner)
-        memory.pool = self
-        return memory
+        return Memory(address, size, raw, self)
 
     def give_back(self, memory: Memory) -> None:
         """Keep the block for later."""
@@ -76,9 +67,9 @@ class Pool:
                 return
         self.waiting += size
         try:
-            self._free[size].append((memory.address, memory.owner))
+            self._free[size].append((memory.address, memory.raw))
         except KeyError:
-            self._free[size] = [(memory.address, memory.owner)]
+            self._free[size] = [(memory.address, memory.raw)]
 
     def clear(self) -> None:
         """Let all waiting blocks go."""
@@ -87,7 +78,7 @@ class Pool:
 
 
 def _fresh(size: int) -> tuple[int, object]:
-    """An aligned address, and what owns the memory there."""
+    """An aligned address, and the array that owns the memory there."""
     try:
         raw = np.empty(size + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from pelton.artifact import TensorInfo
-from pelton.runtime.arguments import as_buffer, check_overlap, check_shapes
+from pelton.runtime.arguments import Expected, check_overlap, check_shapes, fitting
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.executable import Executable
 from pelton.runtime.metadata import TensorSpec
@@ -24,6 +24,7 @@ class Model:
     def __init__(self, executable: Executable) -> None:
         self._executable = executable
         self._inputs = executable.inputs
+        self._expected = [Expected.of(position, info) for position, info in enumerate(self._inputs)]
         self._mutable = any(info.mutable for info in self._inputs)
         self._accepted: set[Shapes] = set()
         self._signature: inspect.Signature | None = None
@@ -57,7 +58,7 @@ class Model:
         if len(args) != len(inputs):
             names = ", ".join(info.name for info in inputs) or "none"
             raise ArgumentError("wrong number of inputs", expected=f"{len(inputs)} ({names})", got=str(len(args)))
-        buffers = [as_buffer(args[i], i, info) for i, info in enumerate(inputs)]
+        buffers = list(map(fitting, args, self._expected))
         shapes = tuple([buffer.shape for buffer in buffers])
         if shapes not in self._accepted:
             check_shapes(inputs, shapes)

@@ -17,8 +17,8 @@ from pelton.codegen.cpu.compile import machine_for
 from pelton.codegen.cpu.seam import binding
 from pelton.codegen.cpu.target import host_target
 from pelton.codegen.cpu.walker import NAME
-from pelton.support.elf import read_symbols
 from pelton.runtime.loader import load_code, map_objects
+from pelton.support.elf import read_symbols
 from pelton.support.errors import ArtifactError
 from pelton.tests.support import small_artifacts as small
 
