@@ -203,6 +203,8 @@ def _text(data: bytes, dtype: Attribute) -> str:
         return "inf" if value > 0 else "-inf"
     if math.isnan(value):
         return "nan" if data == _pack(math.nan, dtype) else f"bits(0x{data[::-1].hex()})"
+    if value == int(value) and abs(value) < 1e6 and data == _pack(value, dtype):
+        return f"{value:.1f}"
     texts = (f"{value:.{digits}g}" for digits in range(1, 18))
     text = next(t for t in texts if _pack(float(t), dtype) == data)
     if "e" in text:

@@ -19,12 +19,10 @@ from pelton.dialects.types import dtype_name, is_float
 from pelton.tests.support.nn_values import (
     ALL,
     BF16,
-    F16,
     F32,
     F64,
     FLOATS,
     INTS,
-    attribute_of,
     dtypes_of,
     make,
     on_arrays,
@@ -273,4 +271,3 @@ def test_where_wants_one_type_and_a_condition_like_it() -> None:
 def test_every_row_names_its_ops_uniquely() -> None:
     assert len({op.name for op in ROWS}) == len(ROWS)
     assert all(op.__doc__ and op.name in op.__doc__ for op in ROWS)
-    assert attribute_of(np.dtype(np.float32)) == F32 and F16 != F32

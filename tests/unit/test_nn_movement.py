@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -244,4 +244,3 @@ def test_what_the_algebra_can_tell(x: Dim, y: Dim, known: bool) -> None:
 def test_broadcast_of_a_broadcast() -> None:
     size = dims.broadcast(dims.broadcast("a", "b"), "c")
     assert all(broadcasts(d, size) for d in ("a", "b", "c", 1, size)) and not broadcasts("d", size)
-    assert i1 != i32
