@@ -85,12 +85,15 @@ def _aged(access: Access, loop: Operation) -> Access:
     return access
 
 
-def _values(key: Iterable[object]) -> Iterable[SSAValue]:
+def _values(key: Key) -> Iterable[SSAValue]:
     for part in key:
-        if isinstance(part, SSAValue):
-            yield part
-        elif isinstance(part, tuple):
-            yield from _values(part)
+        match part:
+            case SSAValue():
+                yield part
+            case str() | int():
+                pass
+            case _:
+                yield from _values(part)
 
 
 def _inside(value: SSAValue, loop: Operation) -> bool:

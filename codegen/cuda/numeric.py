@@ -46,7 +46,7 @@ def _extreme64(b: Any, x: Any, y: Any, *, largest: bool) -> Any:
 
 
 def _extreme(*, largest: bool) -> Emit:
-    return lambda call: extreme(call, *call.values, call.result, largest=largest)
+    return lambda call: extreme(call, call.values[0], call.values[1], call.result, largest=largest)
 
 
 # ---- integer division
@@ -127,20 +127,29 @@ def _conversion(target: Any) -> tuple[int, Rule, Emit]:
     return 1, rule, lambda call: convert(call, call.values[0], call.kinds[0], target)
 
 
-def _half(text: str, constraints: str, source: Any, target: Any) -> tuple[int, Rule, Emit]:
-    """A conversion of the half types, which stand as their 16 bits."""
+def _takes(source: Any, target: Any) -> Rule:
+    """One argument of one type."""
 
     def rule(kind: Any) -> tuple[Any, tuple[Any]]:
         if kind != source:
             raise WordError(f"takes {source}, not {kind}")
         return target, (source,)
 
-    return 1, rule, lambda call: call.ptx(text, _llvm(target), constraints, call.values)
+    return rule
+
+
+def _half(text: str, constraints: str, source: Any, target: Any) -> tuple[int, Rule, Emit]:
+    """A conversion of the half types, which stand as their 16 bits."""
+    return 1, _takes(source, target), lambda call: call.ptx(text, _llvm(target), constraints, call.values)
 
 
 def _bf16_to_f32(call: Call) -> Any:
     b = call.builder
     return b.bitcast(b.shl(b.zext(call.values[0], I32), ir.Constant(I32, 16)), F32)
+
+
+def _as_mask(call: Call) -> Any:
+    return call.builder.icmp_unsigned("!=", call.values[0], _zero(call.values[0]))
 
 
 # ---- choice and comparison
@@ -209,16 +218,12 @@ WORDS: dict[str, tuple[int, Rule, Emit]] = {
     **{name: (count, _FLOATS, _libdevice(symbol)) for name, (count, symbol) in LIBDEVICE.items()},
     **{f"to_{name}": _conversion(kind) for name, kind in ELEMENTS.items() if name != "i1"},
     **{name: _conversion(kind) for name, kind in ELEMENTS.items() if name != "i1"},
-    "bf16_to_f32": (1, lambda kind: (_F32, (_F16,)), _bf16_to_f32),
+    "bf16_to_f32": (1, _takes(_F16, _F32), _bf16_to_f32),
     "f16_to_f32": _half("cvt.f32.f16 $0, $1;", "=f,h", _F16, _F32),
     "f32_to_f16": _half("cvt.rn.f16.f32 $0, $1;", "=h,f", _F32, _F16),
     "f64_to_f16": _half("cvt.rn.f16.f64 $0, $1;", "=h,d", _F64, _F16),
     "f32_to_bf16": _half("cvt.rn.bf16.f32 $0, $1;", "=h,f", _F32, _F16),
     "f64_to_bf16": _half("cvt.rn.bf16.f64 $0, $1;", "=h,d", _F64, _F16),
-    "as_mask": (
-        1,
-        lambda kind: (types.boolean, (types.uint8,)),
-        lambda c: c.builder.icmp_unsigned("!=", c.values[0], _zero(c.values[0])),
-    ),
-    "as_bytes": (1, lambda kind: (types.uint8, (types.boolean,)), lambda c: c.builder.zext(c.values[0], ir.IntType(8))),
+    "as_mask": (1, _takes(types.uint8, types.boolean), _as_mask),
+    "as_bytes": (1, _takes(types.boolean, types.uint8), lambda call: call.builder.zext(call.values[0], ir.IntType(8))),
 }

@@ -71,19 +71,27 @@ def word(name: str, count: int, rule: Rule, emit: Emit) -> Any:
 
         return result(*wanted), write
 
-    typer = _TYPERS[count](typed)
+    typer = _typer(count, typed)
     typer.__name__ = typer.__qualname__ = name
     return intrinsic(typer)
 
 
-_TYPERS: Mapping[int, Callable[[Callable[[Sequence[Any]], Any]], Any]] = {
-    0: lambda typed: lambda context: typed(()),
-    1: lambda typed: lambda context, a: typed((a,)),
-    2: lambda typed: lambda context, a, b: typed((a, b)),
-    3: lambda typed: lambda context, a, b, c: typed((a, b, c)),
-    5: lambda typed: lambda context, a, b, c, d, e: typed((a, b, c, d, e)),
-}
-"""Numba reads the number of arguments off the function's own signature."""
+def _typer(count: int, typed: Callable[[Sequence[Any]], Any]) -> Any:
+    """A typing function of `count` arguments: Numba reads their number off the function's own signature."""
+
+    def one(context: Any, a: Any) -> Any:
+        return typed((a,))
+
+    def two(context: Any, a: Any, b: Any) -> Any:
+        return typed((a, b))
+
+    def three(context: Any, a: Any, b: Any, c: Any) -> Any:
+        return typed((a, b, c))
+
+    def five(context: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+        return typed((a, b, c, d, e))
+
+    return {1: one, 2: two, 3: three, 5: five}[count]
 
 
 # ---- rules

@@ -1,7 +1,7 @@
 """A PTX emulator in NumPy: what our kernels mean on a GPU, on a machine without one.
 
     PTX text → parser.py (syntax) → link.py (numbered registers, inlined calls) → blocks.py (basic blocks of steps)
-             → machine.py (all threads of a batch of blocks, masks for divergence) → the arrays, changed in place
+             → schedule.py (who goes next) over machine.py (all threads of a batch of blocks) → the arrays, changed
 
 Steps come from rules.py (values; arithmetic.py has the harder ones) and access.py (memory, shuffles, barriers). It
 refuses what a GPU does not forgive: accesses outside a buffer, misaligned ones, reads of unwritten shared memory,

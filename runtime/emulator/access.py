@@ -8,22 +8,20 @@ stem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import Constant, Instruction, Memory, Several
+from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW
 from pelton.runtime.emulator.values import TYPES, Array, Type
 
-if TYPE_CHECKING:
-    from pelton.runtime.emulator.machine import Machine
-
 Mask: TypeAlias = Array
-Step: TypeAlias = "Callable[[Machine, Mask], None]"
-MakeReader: TypeAlias = "Callable[[Any, Type], Callable[[Machine], Array]]"
-MakeWriter: TypeAlias = "Callable[[Any], Callable[[Machine, Array, Mask], None]]"
+Step: TypeAlias = Callable[[Machine, Mask], None]
+MakeReader: TypeAlias = Callable[[Any, Type], Callable[[Machine], Array]]
+MakeWriter: TypeAlias = Callable[[Any], Callable[[Machine, Array, Mask], None]]
 _SPACES = ("global", "shared", "local", "param", "const")
 _STRONG = {"volatile", "relaxed", "acquire", "release"}
 U32, U64, PREDICATE = TYPES["u32"], TYPES["u64"], TYPES["pred"]
@@ -105,15 +103,23 @@ def _decrement(old: Any, limit: Any) -> Any:
     return limit if old == 0 or old > limit else old - 1
 
 
+def _exchange(old: Any, new: Any) -> Any:
+    return new
+
+
+def _compare_and_swap(old: Any, expected: Any, new: Any) -> Any:
+    return new if old == expected else old
+
+
 _ATOMIC: dict[str, Callable[..., Any]] = {
-    "add": lambda old, x: old + x,
+    "add": np.add,
     "min": np.fmin,
     "max": np.fmax,
-    "and": lambda old, x: old & x,
-    "or": lambda old, x: old | x,
-    "xor": lambda old, x: old ^ x,
-    "exch": lambda old, x: x,
-    "cas": lambda old, x, new: new if old == x else old,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": _exchange,
+    "cas": _compare_and_swap,
     "inc": _increment,
     "dec": _decrement,
 }

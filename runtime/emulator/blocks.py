@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
 
 from pelton.runtime.emulator import access
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
 from pelton.runtime.emulator.link import Operand as Linked
-from pelton.runtime.emulator.rules import Rule, rule
+from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.rule import Rule
+from pelton.runtime.emulator.rules import rule
 from pelton.runtime.emulator.values import TYPES, Array, Type, as_bits, as_type, immediate
 
-if TYPE_CHECKING:
-    from pelton.runtime.emulator.machine import Machine
-
 Mask: TypeAlias = Array
-Step: TypeAlias = "Callable[[Machine, Mask], None]"
-Reader: TypeAlias = "Callable[[Machine], Array]"
-Writer: TypeAlias = "Callable[[Machine, Array, Mask], None]"
+Step: TypeAlias = Callable[[Machine, Mask], None]
+Reader: TypeAlias = Callable[[Machine], Array]
+Writer: TypeAlias = Callable[[Machine, Array, Mask], None]
 EXIT = 1 << 30
 """The block number of a thread that has returned."""
 _MEETING = {"bar", "barrier", "shfl", "vote", "activemask", "match", "redux"}
@@ -164,7 +165,8 @@ def _compute(instruction: Instruction, rule: Rule) -> Step:
     if len(operands) != len(rule.operands) or len(results) > len(rule.results):
         raise UnsupportedInstruction(f"{len(operands)} operands, the rule takes {len(rule.operands)}")
     reads = [reader(o, t) for o, t in zip(operands, rule.operands, strict=True)]
-    writes, compute = [writer(o) for o in results], rule.compute
+    writes = [writer(o) for o in results]
+    compute: Callable[..., Array | tuple[Array, ...]] = rule.compute
 
     def act(machine: Machine, mask: Mask) -> None:
         value = compute(*(read(machine) for read in reads))
@@ -193,10 +195,9 @@ def _pack_or_unpack(instruction: Instruction) -> Step:
     reads, write = [reader(o, part) for o in group.items], writer(target)
 
     def pack(machine: Machine, mask: Mask) -> None:
-        bits = sum(
-            (r(machine).astype(whole.dtype) << whole.dtype.type(8 * part.size * k) for k, r in enumerate(reads)),
-            start=whole.dtype.type(0),
-        )
+        bits = np.zeros(1, whole.dtype)
+        for k, read in enumerate(reads):
+            bits = bits | read(machine).astype(whole.dtype) << whole.dtype.type(8 * part.size * k)
         write(machine, bits, mask)
 
     return pack

@@ -15,6 +15,7 @@ from pelton.runtime.emulator.link import Program, load
 from pelton.runtime.emulator.machine import Launch, Machine
 from pelton.runtime.emulator.memory import Global
 from pelton.runtime.emulator.races import Tracker
+from pelton.runtime.emulator.schedule import run
 from pelton.runtime.emulator.values import TYPES, Array
 
 _BATCH = 1 << 14
@@ -48,10 +49,10 @@ def emulate(
     buffers = [(f"argument {k}", a) for k, a in enumerate(args) if isinstance(a, np.ndarray)]
     memory = Global(program.constants, buffers)
     races = Tracker(memory.bytes.size) if check_races else None
-    launch = Launch(code, memory, _parameters(program, args, memory), grid, block, shared, races, limit)
+    launch = Launch(program, memory, _parameters(program, args, memory), grid, block, shared, races)
     with np.errstate(all="ignore"):
         for first in range(0, grid, batch := max(_BATCH // block, 1)):
-            Machine(launch, first, min(batch, grid - first)).run()
+            run(Machine(launch, first, min(batch, grid - first)), code, limit)
     memory.copy_back()
 
 

@@ -1,8 +1,8 @@
-"""All threads of a batch of blocks at once: their registers, where each stands, and who may go next.
+"""All threads of a batch of blocks at once: their registers, where each stands, and the memory they see.
 
-Enters: decoded `Code`, memory, and the blocks' coordinates. Leaves: memory as the kernel left it. The threads at the
-lowest block number run first, which brings diverged threads together again; threads at a barrier or a warp operation
-wait until all that should be there are, and when nobody can go on, the error names who is missing.
+Enters: what a launch has in common, and which of its blocks these are. Leaves: state that steps (blocks.py,
+access.py) act on under a mask and schedule.py moves forward. Every access is checked here; a refusal names the
+instruction and the thread.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pelton.runtime.emulator.blocks import EXIT, Block, Code
-from pelton.runtime.emulator.errors import DidNotFinish, DivergentBarrier, EmulationError
-from pelton.runtime.emulator.link import Instruction
+from pelton.runtime.emulator.errors import EmulationError, Race
+from pelton.runtime.emulator.link import Instruction, Program
 from pelton.runtime.emulator.memory import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -33,21 +32,20 @@ from pelton.runtime.emulator.values import UNSIGNED, Array, Type
 class Launch:
     """What is the same for every batch."""
 
-    code: Code
+    program: Program
     memory: Global
     parameters: Array
     grid: int
     threads: int
     shared: int
     races: Tracker | None
-    limit: int
 
 
 class Machine:
-    """The blocks `first` … `first + count - 1` of a launch."""
+    """The threads of blocks `first` … `first + count - 1` of a launch."""
 
     def __init__(self, launch: Launch, first: int, count: int) -> None:
-        self.launch, self.first, program = launch, first, launch.code.program
+        self.launch, self.first, program = launch, first, launch.program
         self.size = size = launch.threads * count
         self.block = np.zeros(size, np.int64)
         self.waiting, self.asleep = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
@@ -58,9 +56,8 @@ class Machine:
         self.special = self._special(first, program.shared.size + launch.shared)
         self.shared = Private("shared", program.shared.size + launch.shared, count)
         self.local = Private("local", program.local.size, size)
-        self.epoch = np.zeros(count, np.int32)
+        self.epoch = np.zeros(count, np.int64)
         self.shared_races = Tracker(self.shared.bytes.size) if launch.races else None
-        self.steps = 0
 
     def _special(self, first: int, shared: int) -> dict[str, Array]:
         launch, size = self.launch, self.size
@@ -75,75 +72,6 @@ class Machine:
         values |= {"%laneid": self.lane, "%warpid": self.thread // 32, "%nwarpid": -(-launch.threads // 32)}
         values |= {"%dynamic_smem_size": launch.shared, "%total_smem_size": shared}
         return {name: np.full(size, v, np.uint32) for name, v in values.items()}
-
-    # ---- scheduling
-    def run(self) -> None:
-        """Runs every thread to its end."""
-        while True:
-            alive = self.block < EXIT
-            ready = alive & ~self.waiting & ~self.asleep
-            if ready.any():
-                number = int(self.block[ready].min())
-                self.execute(number, ready & (self.block == number))
-            elif self.asleep.any():
-                self.asleep[:] = False
-            elif alive.any():
-                self.release()
-            else:
-                return
-
-    def execute(self, number: int, mask: Array) -> None:
-        """Runs one block under a mask; at a meeting the threads only begin to wait."""
-        self.steps += 1
-        if self.steps > self.launch.limit:
-            raise DidNotFinish(
-                f"{self.launch.code.program.name}: more than {self.launch.limit} basic blocks; an endless loop?"
-            )
-        block = self.launch.code.blocks[number]
-        if block.meeting is not None:
-            self.waiting |= mask
-        else:
-            self.finish(block, mask)
-
-    def finish(self, block: Block, mask: Array) -> None:
-        """The steps of a block, then its way out."""
-        for instruction, step in block.steps:
-            try:
-                step(self, mask)
-            except EmulationError as error:
-                raise self.located(error, instruction) from None
-        block.leave(self, mask)
-
-    def release(self) -> None:
-        """Nobody can go on: lets every complete group of waiting threads pass."""
-        passed = False
-        for number in np.unique(self.block[self.waiting]):
-            block, here = self.launch.code.blocks[number], self.waiting & (self.block == number)
-            meeting = block.meeting
-            assert meeting is not None
-            width = self.launch.threads if meeting.stem.startswith("bar") and "warp" not in meeting.modifiers else 32
-            complete = np.repeat(here.reshape(-1, width).all(1), width)
-            if complete.any():
-                passed = True
-                self.waiting &= ~complete
-                self.finish(block, complete)
-        if not passed:
-            self.refuse()
-
-    def refuse(self) -> None:
-        """Names a barrier and a thread that never comes to it."""
-        first = int(np.argmax(self.waiting))
-        meeting = self._meeting(first)
-        width = 32 if not meeting.stem.startswith("bar") or "warp" in meeting.modifiers else self.launch.threads
-        group = np.arange(first // width * width, (first // width + 1) * width)
-        missing = next(int(t) for t in group if not (self.waiting[t] and self.block[t] == self.block[first]))
-        other = "has ended" if self.block[missing] >= EXIT else f"waits at {self._meeting(missing).where()}"
-        raise DivergentBarrier(f"{meeting.where()}: {self.name(first)} waits here, {self.name(missing)} {other}")
-
-    def _meeting(self, thread: int) -> Instruction:
-        meeting = self.launch.code.blocks[int(self.block[thread])].meeting
-        assert meeting is not None
-        return meeting
 
     # ---- memory
     def load(self, space: str, address: Array, type: Type, mask: Array, total: int, strong: bool) -> Array:
@@ -214,7 +142,6 @@ class Machine:
         if len(error.args) != 2:
             return error
         thread, text = error.args
-        whole = type(error).__name__ == "Race"
-        name = self.global_name(thread) if whole else self.name(thread)
+        name = self.global_name(thread) if isinstance(error, Race) else self.name(thread)
         text = re.sub(r"#(\d+)", lambda m: self.global_name(int(m[1])), text)
         return type(error)(f"{instruction.where()}, {name}: {text}")

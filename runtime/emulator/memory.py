@@ -8,6 +8,7 @@ memory one per thread, and both know which bytes were written. Generic addresses
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,7 +120,9 @@ class Private:
         _check(Uninitialised, known, threads, lambda k: f"byte {int(offset[k]) % self.stride} of {self.name} memory")
 
 
-def _check(error: type[EmulationError], good: NDArray[np.bool_], threads: Index, describe: Any) -> None:
+def _check(
+    error: type[EmulationError], good: NDArray[np.bool_], threads: Index, describe: Callable[[int], str]
+) -> None:
     """Raises `error` for the first thread that is not good; machine.py adds the instruction and names the thread."""
     if not good.all():
         k = int(np.argmin(good))

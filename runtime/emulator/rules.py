@@ -1,34 +1,30 @@
-"""What each computing instruction does: the types of its results and operands, and the function between them.
+"""What each computing instruction does: a table from the opcode's stem to what makes its `Rule`.
 
 Enters: an instruction's stem and modifiers. Leaves: a `Rule`; blocks.py binds it to registers. Memory, control flow and
-warp-wide operations are in machine.py: a rule sees only values, one per thread.
+warp-wide operations are in access.py: a rule sees only values, one per thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
-
 import numpy as np
 
 from pelton.runtime.emulator import arithmetic as ar
+from pelton.runtime.emulator import carry
 from pelton.runtime.emulator.errors import UnsupportedInstruction
+from pelton.runtime.emulator.rule import (
+    COUNT,
+    PREDICATE,
+    Binary,
+    Maker,
+    Modifiers,
+    Rule,
+    Unary,
+    flushed,
+    last,
+    rounding,
+    same,
+)
 from pelton.runtime.emulator.values import TYPES, Array, Type
-
-Modifiers: TypeAlias = tuple[str, ...]
-PREDICATE, COUNT = TYPES["pred"], TYPES["u32"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """`carry_in`/`carry_out`: the condition code is one more operand or result."""
-
-    results: tuple[Type, ...]
-    operands: tuple[Type, ...]
-    compute: Callable[..., Array | tuple[Array, ...]]
-    carry_in: bool = False
-    carry_out: bool = False
 
 
 def rule(stem: str, modifiers: Modifiers) -> Rule:
@@ -39,53 +35,26 @@ def rule(stem: str, modifiers: Modifiers) -> Rule:
     return make(modifiers)
 
 
-def _last(modifiers: Modifiers) -> Type:
-    found = TYPES.get(modifiers[-1]) if modifiers else None
-    if found is None or modifiers[-1] in ("bf16", "bf16x2", "f16x2"):
-        raise UnsupportedInstruction(f"type .{'.'.join(modifiers)}")
-    return found
-
-
-def _rounding(modifiers: Modifiers) -> str:
-    return next((m for m in modifiers if m in ("rn", "rz", "rm", "rp", *ar.ROUND_TO_INTEGER)), "")
-
-
-def _flushed(compute: Callable[..., Array], modifiers: Modifiers) -> Callable[..., Array]:
-    if "ftz" not in modifiers:
-        return compute
-    return lambda *operands: ar.flush(compute(*(ar.flush(o) for o in operands)))
-
-
-def _same(count: int, compute: Callable[..., Any]) -> Callable[[Modifiers], Rule]:
-    """An instruction whose operands and result share the opcode's type."""
-
-    def make(modifiers: Modifiers) -> Rule:
-        type = _last(modifiers)
-        return Rule((type,), (type,) * count, _flushed(compute, modifiers) if type.kind == "f" else compute)
-
-    return make
-
-
 # ---- floating point or integer, by type
 def _sum(modifiers: Modifiers, subtract: bool) -> Rule:
-    type, mode = _last(modifiers), _rounding(modifiers)
-    plain: Callable[[Array, Array], Array] = np.subtract if subtract else np.add
+    type, mode = last(modifiers), rounding(modifiers)
+    plain: Binary = np.subtract if subtract else np.add
     if type.kind != "f":
         return Rule((type,), (type, type), plain)
     if mode in ("", "rn"):
-        return Rule((type,), (type, type), _flushed(plain, modifiers))
+        return Rule((type,), (type, type), flushed(plain, modifiers))
     fma, one = (ar.fma32, np.float32(1)) if type.size == 4 else (ar.fma64, np.float64(1))
     return Rule(
-        (type,), (type, type), _flushed(lambda a, b: fma(a, one + 0 * b, -b if subtract else b, mode), modifiers)
+        (type,), (type, type), flushed(lambda a, b: fma(a, one + 0 * b, -b if subtract else b, mode), modifiers)
     )
 
 
 def _product(modifiers: Modifiers) -> Rule:
-    type, mode = _last(modifiers), _rounding(modifiers)
+    type, mode = last(modifiers), rounding(modifiers)
     if type.kind == "f":
         if mode not in ("", "rn"):
             raise UnsupportedInstruction(f"mul.{mode}")
-        return Rule((type,), (type, type), _flushed(np.multiply, modifiers))
+        return Rule((type,), (type, type), flushed(np.multiply, modifiers))
     if "wide" in modifiers:
         return Rule((_wide(type),), (type, type), ar.multiply_wide)
     return Rule((type,), (type, type), ar.multiply_high if "hi" in modifiers else np.multiply)
@@ -97,107 +66,66 @@ def _wide(type: Type) -> Type:
 
 def _fused(modifiers: Modifiers) -> Rule:
     """`fma`, and `mad` of floats."""
-    type, mode = _last(modifiers), _rounding(modifiers) or "rn"
+    type, mode = last(modifiers), rounding(modifiers) or "rn"
     fma = {4: ar.fma32, 8: ar.fma64}.get(type.size)
     if fma is None:
         raise UnsupportedInstruction(f"fma of {type.name}")
-    return Rule((type,), (type,) * 3, _flushed(lambda a, b, c: fma(a, b, c, mode), modifiers))
+    return Rule((type,), (type,) * 3, flushed(lambda a, b, c: fma(a, b, c, mode), modifiers))
 
 
 def _multiply_add(modifiers: Modifiers) -> Rule:
-    type = _last(modifiers)
+    type = last(modifiers)
     if type.kind == "f":
         return _fused(modifiers)
+    if "cc" in modifiers:
+        return carry.multiply_add(modifiers, reads=False)
     if "wide" in modifiers:
         wide = _wide(type)
         return Rule((wide,), (type, type, wide), lambda a, b, c: ar.multiply_wide(a, b) + c)
-    half = ar.multiply_high if "hi" in modifiers else np.multiply
-    if "cc" in modifiers:
-        return Rule(
-            (type, PREDICATE),
-            (type,) * 3,
-            lambda a, b, c: ar.add_carry(half(a, b), c, np.zeros(1, bool)),
-            carry_out=True,
-        )
+    half: Binary = ar.multiply_high if "hi" in modifiers else np.multiply
     return Rule((type,), (type,) * 3, lambda a, b, c: half(a, b) + c)
 
 
-def _multiply_add_carry(modifiers: Modifiers) -> Rule:
-    type, out = _last(modifiers), "cc" in modifiers
-    half = ar.multiply_high if "hi" in modifiers else np.multiply
-    return _carrying(type, 3, lambda a, b, c, carry: ar.add_carry(half(a, b), c, carry), out, True)
-
-
-def _carrying(type: Type, count: int, compute: Callable[..., tuple[Array, Array]], out: bool, into: bool) -> Rule:
-    operands = (type,) * count + ((PREDICATE,) if into else ())
-    if out:
-        return Rule((type, PREDICATE), operands, compute, into, True)
-    return Rule((type,), operands, lambda *values: compute(*values)[0], into, False)
-
-
-def _add(modifiers: Modifiers) -> Rule:
-    if "cc" in modifiers:
-        return _carrying(_last(modifiers), 2, lambda a, b: ar.add_carry(a, b, np.zeros(1, bool)), True, False)
-    return _sum(modifiers, subtract=False)
-
-
-def _subtract(modifiers: Modifiers) -> Rule:
-    if "cc" in modifiers:
-        return _carrying(_last(modifiers), 2, lambda a, b: _borrow(a, b, np.zeros(1, bool)), True, False)
-    return _sum(modifiers, subtract=True)
-
-
-def _borrow(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    """a - b - borrow. The condition code is kept as a borrow, which only sub.cc writes and subc reads."""
-    part = a - b
-    total = part - borrow.astype(a.dtype)
-    return total, (part > a) | (total > part)
-
-
 def _divide(modifiers: Modifiers) -> Rule:
-    type = _last(modifiers)
+    type = last(modifiers)
     compute = np.divide if type.kind == "f" else ar.divide
-    return Rule((type,), (type, type), _flushed(compute, modifiers))
+    return Rule((type,), (type, type), flushed(compute, modifiers))
 
 
-def _extreme(largest: bool) -> Callable[[Modifiers], Rule]:
+def _extreme(largest: bool) -> Maker:
     def make(modifiers: Modifiers) -> Rule:
-        type = _last(modifiers)
+        type = last(modifiers)
         if type.kind != "f":
             return Rule((type,), (type, type), np.maximum if largest else np.minimum)
         keep = "NaN" in modifiers
         return Rule(
-            (type,), (type, type), _flushed(lambda a, b: ar.minimum(a, b, largest=largest, keep_nan=keep), modifiers)
+            (type,), (type, type), flushed(lambda a, b: ar.minimum(a, b, largest=largest, keep_nan=keep), modifiers)
         )
 
     return make
 
 
-def _unary(compute: Callable[[Array], Array]) -> Callable[[Modifiers], Rule]:
+def _unary(compute: Unary) -> Maker:
     """A float function computed in float64 and rounded once (the ulps of `.approx` are not modelled)."""
 
     def make(modifiers: Modifiers) -> Rule:
-        type = _last(modifiers)
-        rounded = _flushed(lambda a: compute(a.astype(np.float64)).astype(a.dtype), modifiers)
+        type = last(modifiers)
+        rounded = flushed(lambda a: compute(a.astype(np.float64)).astype(a.dtype), modifiers)
         return Rule((type,), (type,), rounded)
 
     return make
 
 
-def _sign_bit(modifiers: Modifiers, change: Callable[[Array], Array]) -> Rule:
+def _sign_bit(modifiers: Modifiers, change: Unary) -> Rule:
     """abs and neg: of floats they touch the sign bit alone, NaN included."""
-    type = _last(modifiers)
+    type = last(modifiers)
     return Rule((type,), (type,), change)
 
 
 # ---- bits
-def _logic(compute: Callable[[Array, Array], Array]) -> Callable[[Modifiers], Rule]:
-    return _same(2, compute)
-
-
-def _shift(left: bool) -> Callable[[Modifiers], Rule]:
+def _shift(left: bool) -> Maker:
     def make(modifiers: Modifiers) -> Rule:
-        type = _last(modifiers)
+        type = last(modifiers)
         return Rule((type,), (type, COUNT), lambda a, n: ar.shift(a, n, left=left))
 
     return make
@@ -209,16 +137,16 @@ def _funnel(modifiers: Modifiers) -> Rule:
 
 
 def _bit_insert(modifiers: Modifiers) -> Rule:
-    type = _last(modifiers)
+    type = last(modifiers)
     return Rule((type,), (type, type, COUNT, COUNT), ar.bit_insert)
 
 
 def _bit_extract(modifiers: Modifiers) -> Rule:
-    type = _last(modifiers)
+    type = last(modifiers)
     return Rule((type,), (type, COUNT, COUNT), ar.bit_extract)
 
 
-def _count(compute: Callable[[Array], Array]) -> Callable[[Modifiers], Rule]:
+def _count(compute: Unary) -> Maker:
     def make(modifiers: Modifiers) -> Rule:
         type = TYPES[f"u{modifiers[-1][1:]}"]
         return Rule((COUNT,), (type,), compute)
@@ -227,14 +155,14 @@ def _count(compute: Callable[[Array], Array]) -> Callable[[Modifiers], Rule]:
 
 
 # ---- predicates, moves, conversions
-_ORDER: dict[str, Callable[[Array, Array], Array]] = {
+_ORDER: dict[str, Binary] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
-_JOIN: dict[str, Callable[[Array, Array], Array]] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+_JOIN: dict[str, Binary] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
-def _comparison(name: str, type: Type) -> Callable[[Array, Array], Array]:
+def _comparison(name: str, type: Type) -> Binary:
     def unordered(a: Array, b: Array) -> Array:
         return np.isnan(a) | np.isnan(b)
 
@@ -251,7 +179,7 @@ def _comparison(name: str, type: Type) -> Callable[[Array, Array], Array]:
 
 
 def _compare(modifiers: Modifiers) -> Rule:
-    type, holds = _last(modifiers), _comparison(modifiers[0], _last(modifiers))
+    type, holds = last(modifiers), _comparison(modifiers[0], last(modifiers))
     join = next((_JOIN[m] for m in modifiers[1:] if m in _JOIN), None)
     if join is None:
         return Rule((PREDICATE, PREDICATE), (type, type), lambda a, b: (holds(a, b), ~holds(a, b)))
@@ -261,27 +189,25 @@ def _compare(modifiers: Modifiers) -> Rule:
 
 
 def _select(modifiers: Modifiers) -> Rule:
-    type = _last(modifiers)
+    type = last(modifiers)
     return Rule((type,), (type, type, PREDICATE), lambda a, b, p: np.where(p, a, b))
 
 
 def _convert(modifiers: Modifiers) -> Rule:
     target, source = TYPES[modifiers[-2]], TYPES[modifiers[-1]]
-    rounding, saturate = _rounding(modifiers), "sat" in modifiers
+    mode, saturate = rounding(modifiers), "sat" in modifiers
     if modifiers[-2] in ("bf16x2", "f16x2"):
         half = TYPES[modifiers[-2].removesuffix("x2")]
 
         def pack(high: Array, low: Array) -> Array:
-            parts = [
-                ar.convert(x, source, half, rounding, saturate).view(np.uint16).astype(np.uint32) for x in (high, low)
-            ]
+            parts = [ar.convert(x, source, half, mode, saturate).view(np.uint16).astype(np.uint32) for x in (high, low)]
             return (parts[0] << np.uint32(16)) | parts[1]
 
         return Rule((target,), (source, source), pack)
     return Rule(
         (target,),
         (source,),
-        _flushed(lambda a: ar.convert(a, source, target, rounding, saturate), _float_only(modifiers)),
+        flushed(lambda a: ar.convert(a, source, target, mode, saturate), _float_only(modifiers)),
     )
 
 
@@ -289,22 +215,22 @@ def _float_only(modifiers: Modifiers) -> Modifiers:
     return modifiers if modifiers[-1][0] == modifiers[-2][0] == "f" else ()
 
 
-RULES: dict[str, Callable[[Modifiers], Rule]] = {
-    "add": _add,
-    "sub": _subtract,
-    "addc": lambda m: _carrying(_last(m), 2, ar.add_carry, "cc" in m, True),
-    "subc": lambda m: _carrying(_last(m), 2, _borrow, "cc" in m, True),
+RULES: dict[str, Maker] = {
+    "add": lambda m: carry.add(m, reads=False) if "cc" in m else _sum(m, subtract=False),
+    "sub": lambda m: carry.subtract(m, reads=False) if "cc" in m else _sum(m, subtract=True),
+    "addc": lambda m: carry.add(m, reads=True),
+    "subc": lambda m: carry.subtract(m, reads=True),
     "mul": _product,
     "mad": _multiply_add,
-    "madc": _multiply_add_carry,
+    "madc": lambda m: carry.multiply_add(m, reads=True),
     "fma": _fused,
     "div": _divide,
-    "rem": _same(2, ar.remainder),
+    "rem": same(2, ar.remainder),
     "min": _extreme(largest=False),
     "max": _extreme(largest=True),
     "abs": lambda m: _sign_bit(m, np.abs),
     "neg": lambda m: _sign_bit(m, np.negative),
-    "copysign": _same(2, lambda a, b: np.copysign(b, a)),
+    "copysign": same(2, lambda a, b: np.copysign(b, a)),
     "sqrt": _unary(np.sqrt),
     "rsqrt": _unary(lambda a: 1 / np.sqrt(a)),
     "rcp": _unary(lambda a: 1 / a),
@@ -313,10 +239,10 @@ RULES: dict[str, Callable[[Modifiers], Rule]] = {
     "sin": _unary(np.sin),
     "cos": _unary(np.cos),
     "tanh": _unary(np.tanh),
-    "and": _logic(np.bitwise_and),
-    "or": _logic(np.bitwise_or),
-    "xor": _logic(np.bitwise_xor),
-    "not": _same(1, np.invert),
+    "and": same(2, np.bitwise_and),
+    "or": same(2, np.bitwise_or),
+    "xor": same(2, np.bitwise_xor),
+    "not": same(1, np.invert),
     "shl": _shift(left=True),
     "shr": _shift(left=False),
     "shf": _funnel,
@@ -324,7 +250,7 @@ RULES: dict[str, Callable[[Modifiers], Rule]] = {
     "bfe": _bit_extract,
     "clz": _count(ar.leading_zeros),
     "popc": _count(lambda a: np.bitwise_count(a).astype(np.uint32)),
-    "mov": _same(1, lambda a: a),
+    "mov": same(1, lambda a: a),
     "setp": _compare,
     "selp": _select,
     "cvt": _convert,

@@ -78,6 +78,9 @@ UNARY: dict[str, tuple[Truth, Array, float, float]] = {
 }
 
 
+Results = dict[type, tuple[Array, dict[str, Array]]]
+
+
 @pytest.fixture(scope="module")
 def unary() -> dict[type, Source]:
     calls = [f"{name}(x)" for name in UNARY]
@@ -85,7 +88,7 @@ def unary() -> dict[type, Source]:
 
 
 @pytest.fixture(scope="module")
-def unary_results(unary: dict[type, Source]) -> dict[type, tuple[Array, dict[str, Array]]]:
+def unary_results(unary: dict[type, Source]) -> Results:
     """Every function at every point, once per type."""
     found = {}
     for t, source in unary.items():
@@ -97,7 +100,7 @@ def unary_results(unary: dict[type, Source]) -> dict[type, tuple[Array, dict[str
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_are_accurate(name: str, dtype: type, unary_results: dict) -> None:
+def test_functions_are_accurate(name: str, dtype: type, unary_results: Results) -> None:
     truth, domain, *bounds = UNARY[name]
     x, results = unary_results[dtype]
     inside = np.isin(x, domain.astype(dtype)) | ~np.isfinite(x)
@@ -123,7 +126,7 @@ def test_functions_of_two_floats(dtype: type, name: str) -> None:
     with np.errstate(all="ignore"):
         want = x.astype(np.longdouble) ** y.astype(np.longdouble)
         np.testing.assert_allclose(
-            power, want.astype(dtype), rtol=(9 if dtype is np.float32 else 3) * np.finfo(dtype).eps
+            power, want.astype(dtype), rtol=float((9 if dtype is np.float32 else 3) * np.finfo(dtype).eps)
         )
         truths = [np.copysign(x, y), np.maximum(x, y), np.minimum(x, y), np.fmax(x, y), np.fmin(x, y), x / y]
     for got, truth in zip(rest, truths, strict=True):

@@ -3,6 +3,8 @@ message."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def kernel(body: str, parameters: int = 1, head: str = "") -> str:
     return f"{HEAD}{head}.visible .entry k(\n{signature}\n)\n{{\n{REGISTERS}{loads}\n{thread}\n{body}\n}}\n"
 
 
-def run(text: str, *args: Array | int, grid: int = 1, block: int = 64, **more: int) -> None:
+def run(text: str, *args: Array | int, grid: int = 1, block: int = 64, **more: Any) -> None:
     em.emulate(text, "k", grid, block, args, **more)
 
 
