@@ -112,16 +112,11 @@ def _negate(op: Operation, args: Sequence[Term], vector: bool) -> Term:
 
 
 def _ceildiv(op: Operation, args: Sequence[Term], vector: bool) -> Term:
-    """Sizes are far from overflow; a divisor 0 gives 0 as everywhere."""
+    """Of sizes, which are far from overflow; by 0 it is 0, as all division is."""
     x, y = args
-    top = infix("-", infix("+", x, y), number(1))
     if y.text.isdigit():
-        top = infix("+", x, number(int(y.text) - 1))
-    return call("floordiv", top, y)
-
-
-def _ceildiv_signed(op: Operation, args: Sequence[Term], vector: bool) -> Term:
-    return prefix("-", call("floordiv", prefix("-", args[0]), args[1]))
+        return call("floordiv", infix("+", x, number(max(int(y.text) - 1, 0))), y)
+    return prefix("-", call("floordiv", prefix("-", x), y))
 
 
 FROM_HALF: Mapping[str, str] = {"f16": "f16_to_f32", "bf16": "bf16_to_f32"}
@@ -173,7 +168,7 @@ ROWS: Mapping[str, Row] = {
     "arith.maxnumf": Function("maxnum"), "arith.minnumf": Function("minnum"),
     "arith.maxsi": Function("maximum"), "arith.minsi": Function("minimum"),
     "arith.divsi": Function("truncdiv"), "arith.remsi": Function("truncmod"), "arith.floordivsi": Function("floordiv"),
-    "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv_signed,
+    "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv,
     "arith.cmpf": _cmpf, "arith.cmpi": _cmpi, "arith.select": Function("where"),
     "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert,
     "arith.extsi": _convert, "arith.trunci": _convert, "arith.index_cast": _convert,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, math, scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from pelton.artifact import KernelCode
@@ -26,14 +27,24 @@ from pelton.runtime.loader import NativeCode, map_objects
 Array = np.ndarray[Any, Any]
 
 
-def kernel_functions(text: str) -> dict[str, FuncOp]:
-    """The kernels of a module, by name."""
+def kernel_module(text: str) -> ModuleOp:
+    """A verified module with kernels."""
     context = Context()
     for dialect in (builtin.Builtin, arith.Arith, math.Math, scf.Scf, KERNEL):
         context.load_dialect(dialect)
     module = Parser(context, text).parse_module()
     module.verify()
+    return module
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The kernels of a module, by name."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+
+
+def kernel_functions(text: str) -> dict[str, FuncOp]:
+    """The kernels of a text, by name."""
+    return functions_of(kernel_module(text))
 
 
 class Compiled:
