@@ -1,8 +1,9 @@
-"""Words of the CPU vocabulary on trial: a word, a target and arrays enter; what its vector and its scalar form give leaves."""
+"""Words of the CPU vocabulary on trial: a word, a target and arrays enter; what its vector and scalar forms give leaves."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -26,9 +27,17 @@ STORAGE_DTYPE = {
     "f16": np.uint16,
     "bf16": np.uint16,
     "i1": np.uint8,
-    **{f"{kind}{bits}": getattr(np, f"{'u' if kind == 'u' else ''}int{bits}") for kind in "iu" for bits in (8, 16, 32, 64)},
+    **{f"i{bits}": getattr(np, f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": getattr(np, f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+def same_bits(x: Array, y: Array) -> Array:
+    """Where two arrays of one type hold the same number, 0 and -0 apart, all NaN alike."""
+    if x.dtype.kind != "f":
+        return x == y
+    return ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
 
 
 def run_text(source: Source, target: CpuTarget, buffers: Sequence[Array], sizes: Sequence[int], items: int) -> Array:
@@ -72,8 +81,6 @@ def word_source(expression: str, inputs: Sequence[str], output: str, lanes: int 
 
 def _scalar(expression: str, names: str) -> str:
     """The same expression over sa, sb, … : scalars need variables of their own."""
-    import re
-
     return re.sub(rf"\b([{names}])\b", r"s\1", expression)
 
 
