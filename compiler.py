@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
@@ -27,17 +26,15 @@ from pelton.codegen.plan import Encoder
 from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
 from pelton.dialects.check import check_module
-from pelton.dialects.nn import WeightOp
-from pelton.dialects.types import TensorType
-from pelton.dtype import DType
 from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
 from pelton.passes.fuse_groups import FuseGroups
-from pelton.passes.lower_groups import LowerGroups, argument_name
+from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
+from pelton.dialects.signature import Signature, describe
 from pelton.support import knobs
 from pelton.support.dump import Dump, write_reproducer
 from pelton.support.errors import CompileError, InternalError, PeltonError
@@ -140,19 +137,9 @@ class Compilation:
         )
         return Compiled(artifact, tuple(sources.values()))
 
-    # the signature
     def describe(self) -> Signature:
-        """Inputs, outputs, weights and constants, read off the graph before passes change it."""
-        main = next(f for f in self.module.body.block.ops if isinstance(f, func.FuncOp))
-        inputs = [info(argument_name(main, k), a.type) for k, a in enumerate(main.body.block.args)]
-        returned = main.get_return_op()
-        assert returned is not None
-        outputs = [info(f"output{k}", v.type) for k, v in enumerate(returned.arguments)]
-        keys = {op.key.data: op.results[0].type for op in main.walk() if isinstance(op, WeightOp)}
-        named = [info(key, t) for key, t in keys.items()]
-        weights = [i for i in named if i.name not in self.constants]
-        constants = [i for i in named if i.name in self.constants]
-        return Signature(tuple(inputs), tuple(outputs), tuple(weights), tuple(constants))
+        """What goes in and out, read off the graph before passes change it."""
+        return describe(self.module, self.constants)
 
     def bytes_of(self, info: TensorInfo) -> bytes:
         return self.constants[info.name].tobytes()
@@ -220,23 +207,6 @@ class Compilation:
             code = compile_walker(self.target)
             self.store.put(key, code)
         return KernelCode("walk", code)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What goes in and out of a model."""
-
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-    weights: tuple[TensorInfo, ...]
-    constants: tuple[TensorInfo, ...]
-
-
-def info(name: str, t: object) -> TensorInfo:
-    """A tensor's description for the artifact; sizes that are expressions keep their text."""
-    assert isinstance(t, TensorType)
-    shape = tuple(d if isinstance(d, int) else str(d) for d in t.shape)
-    return TensorInfo(name, DType(str(t.dtype)), shape, t.device.data)
 
 
 __all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes"]

@@ -8,22 +8,25 @@ that only runs saved models starts as quickly as NumPy does.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pelton.artifact import Artifact, ArtifactError
+from pelton.artifact import Artifact, ArtifactError, TensorInfo
 from pelton.driver import CPU, Device
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.cache import ObjectCache
 from pelton.runtime.executable import NativeExecutable
+from pelton.runtime.loader import host_features
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support import knobs
 from pelton.support.errors import PeltonError
 
 if TYPE_CHECKING:
-    from pelton.compiler import Compilation
+    from xdsl.dialects.builtin import ModuleOp
+
     from pelton.graph import Graph
     from pelton.interpreted import InterpretedModel
 
@@ -78,15 +81,16 @@ class InferenceSession:
         """
         if isinstance(model, str | os.PathLike) and Path(model).suffix == ".pelton":
             return self.init(CompiledModel(_load_artifact(Path(model))), weights_registry=weights_registry)
-        compilation = _compilation(model)
-        weights = bind_weights(compilation.describe().weights, weights_registry)
+        source = _source(model)
         if knobs.INTERPRET.value():
-            return Model(_interpreted(compilation, weights))
-        return Model(NativeExecutable(compilation.run().artifact, weights))
+            return Model(_interpreted(source, weights_registry))
+        bound: list[Buffer] = []
+        artifact = _compiled(source, lambda infos: bound.extend(bind_weights(infos, weights_registry)))
+        return Model(NativeExecutable(artifact, bound))
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
         """Compile without weights. Raises RuntimeError as `load` does."""
-        return CompiledModel(_compilation(model).run().artifact)
+        return CompiledModel(_compiled(_source(model), lambda infos: None))
 
     def init(self, compiled: CompiledModel, *, weights_registry: Weights | None = None) -> Model:
         """A model from a compiled graph and its weights. Raises as `load` does for weights."""
@@ -97,13 +101,53 @@ class InferenceSession:
         return f"InferenceSession(devices={self._devices})"
 
 
-def _interpreted(compilation: Compilation, weights: Sequence[Buffer]) -> InterpretedModel:
-    from pelton.interpreted import InterpretedModel
+@dataclass(frozen=True)
+class _Source:
+    """What is to be compiled: a module of its own, the arrays too large for it, a name."""
 
-    signature = compilation.describe()
-    named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)}
-    module = compilation.module
-    return InterpretedModel(compilation.name, signature.inputs, signature.outputs, module, named | dict(compilation.constants))
+    module: ModuleOp
+    constants: Mapping[str, Any]
+    name: str
+
+
+def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -> Artifact:
+    """The artifact, from the cache or compiled now; `bind` sees the model's weights before anything is compiled."""
+    from pelton.codegen.cpu.target import target_for
+    from pelton.codegen.key import model_key
+
+    target = target_for(host_features(), knobs.TARGET.value())
+    store = ObjectCache(knobs.cache_folder())
+    watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or knobs.OVERRIDE.value() is not None
+    key = model_key(str(source.module), source.constants, target)
+    kept = None if watched else _kept(store, key)
+    if kept is not None:
+        bind(kept.weights)
+        return replace(kept, name=source.name)
+    from pelton.compiler import Compilation
+
+    compilation = Compilation(source.module, target, store, source.constants, source.name)
+    bind(compilation.describe().weights)
+    artifact = compilation.run().artifact
+    store.put(key, artifact.to_bytes())
+    return artifact
+
+
+def _kept(store: ObjectCache, key: str) -> Artifact | None:
+    data = store.get(key)
+    try:
+        return None if data is None else Artifact.from_bytes(data, "the cache")
+    except ArtifactError:  # another version of pelton wrote it
+        return None
+
+
+def _interpreted(source: _Source, registry: Weights | None) -> InterpretedModel:
+    from pelton.interpreted import InterpretedModel
+    from pelton.dialects.signature import describe
+
+    signature = describe(source.module, source.constants)
+    weights = bind_weights(signature.weights, registry)
+    named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)} | dict(source.constants)
+    return InterpretedModel(source.name, signature.inputs, signature.outputs, source.module, named)
 
 
 def _load_artifact(path: Path) -> Artifact:
@@ -113,21 +157,17 @@ def _load_artifact(path: Path) -> Artifact:
         raise RuntimeError(str(error)) from error
 
 
-def _compilation(model: Graph | PathLike) -> Compilation:
-    """The compiler, imported now, set up for `model`."""
-    from pelton.codegen.cpu.target import host_target
-    from pelton.compiler import Compilation
-
+def _source(model: Graph | PathLike) -> _Source:
+    """What `model` asks to compile. Raises RuntimeError for anything but a graph or a readable file."""
     if isinstance(model, str | os.PathLike):
-        module, constants, name = _read(Path(model)), dict[str, Any](), Path(model).stem
-    else:
-        from pelton.graph import Graph
+        return _Source(_read(Path(model)), {}, Path(model).stem)
+    from pelton.graph import Graph
 
-        if not isinstance(model, Graph):
-            raise RuntimeError(f"cannot load a {type(model).__name__}: expected a Graph, or the path of a .mlir or .pelton file")
-        module, constants, name = model.module.clone(), model.constants, model.name
-    store = ObjectCache(knobs.cache_folder())
-    return Compilation(module, host_target(knobs.TARGET.value()), store, constants, name)
+    if not isinstance(model, Graph):
+        raise RuntimeError(
+            f"cannot load a {type(model).__name__}: expected a Graph, or the path of a .mlir or .pelton file"
+        )
+    return _Source(model.module.clone(), model.constants, model.name)
 
 
 def _read(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""What object code depends on, as a digest: the key of the object cache.
+"""What object code and artifacts depend on, as digests: the keys of the cache.
 
 A kernel's text hides the intrinsics behind its words, so the key holds, beside text and target, the files that define them and the
 versions of what compiles them. Nothing here imports Numba: a process that finds all its code in the cache never does.
@@ -7,9 +7,11 @@ versions of what compiles them. Nothing here imports Numba: a process that finds
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.codegen.source import Source
@@ -19,10 +21,10 @@ COMPILERS = ("numba", "llvmlite", "numpy")
 
 
 @cache
-def toolchain() -> bytes:
-    """Digest of the files under `codegen/` and `kernels/` and of the compilers' versions."""
+def toolchain(*folders: str) -> bytes:
+    """Digest of the files under `codegen/`, `kernels/` and further folders, and of the compilers' versions."""
     digest = hashlib.blake2b(digest_size=16)
-    for folder in ("codegen", "kernels"):
+    for folder in ("codegen", "kernels", *folders):
         for file in sorted((ROOT / folder).rglob("*.py")):
             digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
     for package in COMPILERS:
@@ -41,3 +43,18 @@ def object_key(source: Source, target: CpuTarget) -> str:
 def walker_key(target: CpuTarget) -> str:
     """The name under which the plan walker's object code for `target` is kept."""
     return hashlib.blake2b(toolchain() + b"walker" + target.name.encode(), digest_size=24).hexdigest()
+
+
+def model_key(text: str, constants: Mapping[str, Any], target: CpuTarget) -> str:
+    """The name under which the artifact of a whole model is kept: what the graph says, and all of the compiler.
+
+    `constants`: name → NumPy array.
+    """
+    digest = hashlib.blake2b(toolchain("dialects", "passes"), digest_size=24)
+    for file in ("compiler.py", "artifact.py", "program.py", "program_builder.py"):
+        digest.update((ROOT / file).read_bytes())
+    for part in (text, target.name):
+        digest.update(part.encode() + b"\0")
+    for name, value in constants.items():
+        digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
+    return digest.hexdigest()

@@ -22,6 +22,7 @@ from pelton.dialects import kernel, plan
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn import GroupOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp, location_of
+from pelton.dialects.signature import argument_name
 from pelton.dialects.types import TensorType
 from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
@@ -213,15 +214,6 @@ class Lowering:
                 self.buffers[key] = home
         alloc.detach()
         alloc.erase()
-
-
-def argument_name(function: func.FuncOp, k: int) -> str:
-    """The name of an argument: its attribute `nn.name`, else `input<k>`."""
-    if function.arg_attrs is not None:
-        label = function.arg_attrs.data[k].data.get("nn.name")
-        if isinstance(label, StringAttr):
-            return label.data
-    return f"input{k}"
 
 
 def buffer_type(value: SSAValue) -> plan.BufType:

@@ -1,0 +1,67 @@
+"""What goes in and out of a model, read off its graph.
+
+Enters: a module with one `func.func` of `nn` ops, before any pass. Leaves: descriptions of inputs, outputs, weights and constants in the
+artifact's terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute
+
+from pelton.artifact import TensorInfo
+from pelton.dialects.nn import WeightOp
+from pelton.dialects.types import TensorType
+from pelton.dtype import DType
+from pelton.support.errors import CompileError
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What goes in and out of a model."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    weights: tuple[TensorInfo, ...]
+    constants: tuple[TensorInfo, ...]
+
+
+def describe(module: ModuleOp, constants: Container[str]) -> Signature:
+    """The signature of the module's function; weights named in `constants` come with the model.
+
+    Raises CompileError where the module is not one function of tensors.
+    """
+    functions = [f for f in module.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration]
+    if len(functions) != 1:
+        raise CompileError("a model is one function", expected="a module with one func.func", got=f"{len(functions)} of them")
+    main = functions[0]
+    returned = main.get_return_op()
+    if returned is None:
+        raise CompileError(f"@{main.sym_name.data} returns nothing", expected="a func.return at its end")
+    inputs = [info(argument_name(main, k), a.type) for k, a in enumerate(main.body.block.args)]
+    outputs = [info(f"output{k}", v.type) for k, v in enumerate(returned.arguments)]
+    keys = {op.key.data: op.results[0].type for op in main.walk() if isinstance(op, WeightOp)}
+    named = [info(key, t) for key, t in keys.items()]
+    weights = tuple(i for i in named if i.name not in constants)
+    return Signature(tuple(inputs), tuple(outputs), weights, tuple(i for i in named if i.name in constants))
+
+
+def info(name: str, t: Attribute) -> TensorInfo:
+    """A tensor's description for the artifact; sizes that are expressions keep their text."""
+    if not isinstance(t, TensorType):
+        raise CompileError("a model takes and returns tensors", expected="a !nn.tensor type", got=f"{name}: {t}")
+    shape = tuple(d if isinstance(d, int) else str(d) for d in t.shape)
+    return TensorInfo(name, DType(str(t.dtype)), shape, t.device.data)
+
+
+def argument_name(function: func.FuncOp, k: int) -> str:
+    """The name of an argument: its attribute `nn.name`, else `input<k>`."""
+    if function.arg_attrs is not None:
+        label = function.arg_attrs.data[k].data.get("nn.name")
+        if isinstance(label, StringAttr):
+            return label.data
+    return f"input{k}"
