@@ -78,7 +78,7 @@ def _misplaced(value: SSAValue) -> str:
 
 def located_error(op: Operation, message: str, stage: str = "") -> VerifyError:
     """A VerifyError about `op`, with its text and its place."""
-    return VerifyError(message.strip(), op=op_text(op), location=location_text(op), stage=stage)
+    return VerifyError(" ".join(message.split()), op=op_text(op), location=location_text(op), stage=stage)
 
 
 def location_text(op: Operation) -> str:

@@ -118,7 +118,7 @@ class FuncOp(IRDLOperation):
             printer.print_string(" = ")
             printer.print_block_argument(arg)
         printer.print_string(") ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     def verify_(self) -> None:
         if len(self.names) != len(self.body.block.args):

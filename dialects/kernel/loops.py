@@ -73,7 +73,7 @@ class FuncOp(IRDLOperation):
         self.sizes.print_parameter(printer)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     def verify_(self) -> None:
         known = set(self.sizes.data)
@@ -153,7 +153,7 @@ class Loop(IRDLOperation):
         printer.print_string(") in (")
         printer.print_list(self.bounds, printer.print_operand)
         printer.print_string(") ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -282,7 +282,7 @@ class CallOp(IRDLOperation):
         printer.print_string(") epilogue (")
         printer.print_list(self.body.block.args, printer.print_block_argument)
         printer.print_string(") ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
