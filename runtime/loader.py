@@ -1,7 +1,7 @@
 """Object code to addresses. Enters: the object files of an artifact. Leaves: `NativeCode`, which holds them mapped.
 
-Next: `executable.py` calls the addresses. Everything is checked before it is mapped: LLVM's loader resolves an unknown
-symbol to address 0 and the process dies when it is called, and code for another machine dies at its first instruction.
+Next: `executable.py` calls the addresses. Everything is checked before it is mapped: an object that calls what is not in
+it, and one for another machine, would end the process.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pelton.artifact import Artifact, KernelCode
 from pelton.support.elf import read_symbols
 from pelton.support.errors import ArtifactError
 
-# What LLVM itself makes calls to: copies and fills. Whatever else a kernel needs must be inside its object.
-ALLOWED = frozenset({"memcpy", "memmove", "memset"})
 _lock = Lock()
 
 
@@ -60,6 +58,7 @@ def map_objects(objects: Iterable[KernelCode], source: str = "the object code") 
         binding = _binding()
         machine = binding.Target.from_default_triple().create_target_machine(jit=True)
         # This memory manager keeps the sections of an object together: code reaches its constants by 32-bit distances.
+        # It has no room for calls out of the object, and aborts the process; _check_objects has refused them.
         engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine, use_lmm=True)
         for item in objects:
             engine.add_object_file(binding.ObjectFileRef.from_data(item.code))
@@ -113,8 +112,8 @@ def _check_objects(objects: tuple[KernelCode, ...], source: str) -> None:
             symbols = read_symbols(item.code)
         except ValueError as error:
             raise refuse(item.name, str(error)) from error
-        if unknown := symbols.undefined - ALLOWED:
-            raise refuse(item.name, f"its code calls {', '.join(sorted(unknown))}, which pelton does not provide")
+        if symbols.undefined:
+            raise refuse(item.name, f"its code is not whole: it calls {', '.join(sorted(symbols.undefined))}")
         if item.name not in symbols.defined:
             raise refuse(item.name, "its code does not define it")
         if item.name in seen:

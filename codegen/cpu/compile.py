@@ -27,10 +27,6 @@ PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_
 """All that the IR of a text needs: slots to registers, shared subexpressions once. The texts are vectorised, the words written as
 they shall run; LLVM's own O2 costs three times as much and gives the same speed."""
 
-CALLS = frozenset({"memcpy", "memmove", "memset"})
-"""What the loader can resolve; anything else that an object leaves undefined is a bug of its emitter."""
-
-
 _frontend = Lock()
 """Numba's types and contexts are shared by all targets; one text is read at a time."""
 
@@ -128,12 +124,12 @@ def compile_sources(sources: Sequence[Source], target: CpuTarget) -> dict[str, b
 
 
 def _checked(name: str, code: bytes) -> bytes:
-    """`code` if it needs nothing that the loader does not have. Raises InternalError naming the symbols."""
-    unknown = read_symbols(code).undefined - CALLS
+    """`code` if it calls nothing outside itself, as the loader demands. Raises InternalError naming the symbols."""
+    unknown = read_symbols(code).undefined
     if unknown:
         raise InternalError(
             f"kernel {name} calls functions that no kernel may call",
-            expected="code that stands alone, but for " + ", ".join(sorted(CALLS)),
+            expected="code that stands alone",
             got=", ".join(sorted(unknown)),
             remedy="write the operation in codegen/cpu without LLVM operations that this target leaves to libm",
         )
