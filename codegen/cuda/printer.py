@@ -45,10 +45,11 @@ THREADS = (32, 64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True)
 class Schedule:
-    """A hand schedule: the threads its blocks have, and what prints its text."""
+    """A hand schedule: the threads its blocks have, what prints its text, and the names it takes."""
 
     threads: int
     write: Callable[[CudaPrinter, CallOp], None]
+    names: frozenset[str] = frozenset()
 
 
 def threads_of(func: FuncOp, schedules: Mapping[str, Schedule]) -> int:
@@ -76,6 +77,8 @@ class CudaPrinter(Printer):
     def __init__(self, func: FuncOp, schedules: Mapping[str, Schedule] | None = None) -> None:
         super().__init__(func)
         self.schedules = schedules or {}
+        for name in (n for schedule in self.schedules.values() for n in schedule.names):
+            self.names.reserve(name)
         self.threads = self.lanes_per_step = threads_of(func, self.schedules)
         self._in_lanes = False
         self._rows: dict[str, str] = {}

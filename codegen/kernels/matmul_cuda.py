@@ -8,18 +8,17 @@ accumulator is one chain in the order of k (of fused multiply-adds for floats), 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pelton.codegen.cuda.printer import CudaPrinter, Schedule
 from pelton.codegen.spelling import convert, register_name
-from pelton.codegen.terms import Term, infix, number, total
+from pelton.codegen.terms import MUL, Term, infix, number, total
 from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import BufType, CallOp, StoreOp
-from pelton.support.errors import CompileError
+from pelton.dialects.kernel import CallOp
+from pelton.kernels.matmul_cuda import TILE, Product, product_of
 
-TILE = 16
 _PITCH = TILE + 1
 """Rows of the left tile stand one element further apart, so that a column of it falls into different banks."""
 
@@ -48,31 +47,17 @@ if mm_i < {m} and mm_j < {n}:"""
 _STEPS = {True: "fma({x}, {y}, mm_acc)", False: "{acc}(mm_acc + {x} * {y})"}
 
 
-@dataclass(frozen=True)
-class _Operands:
-    """The product's buffers and sizes. `width` is that of a panel of a packed right operand, else 0."""
-
-    a: BufType
-    b: BufType
-    out: BufType
-    width: int
-
-    @property
-    def batched(self) -> bool:
-        return len(self.a.shape) > 2
-
-
 def write(printer: CudaPrinter, op: CallOp) -> None:
     """The lines of one product, the epilogue at their end."""
-    operands = _operands(printer, op)
-    m, k, n = (printer.dim(d) for d in (operands.a.shape[-2], operands.a.shape[-1], operands.out.shape[-1]))
-    element = register_name(operands.a.elem)
+    product = product_of(op)
+    m, n, k = (printer.dim(d) for d in (*product.space[-2:], product.left.shape[-1]))
+    element = register_name(product.left.elem)
     acc = "f32" if element in ("f16", "bf16") else element
     x, y = f"mm_a[mm_y * {_PITCH} + mm_q]", f"mm_b[mm_q * {TILE} + mm_x]"
     text = _TEXT.format(
-        m=m.at(infix("*", Term("x"), Term("y")).level), k=k, n=n, acc=acc, tile=TILE, last=TILE - 1, pitch=_PITCH,
-        a_size=TILE * _PITCH, b_size=TILE * TILE, batch="mm_batch = mm_item // mm_tiles" if operands.batched else "",
-        a=_element(printer, op, 0, _left(operands), acc), b=_element(printer, op, 1, _right(operands), acc),
+        m=m.at(MUL), k=k.at(MUL), n=n.at(MUL), acc=acc, tile=TILE, last=TILE - 1, pitch=_PITCH,
+        a_size=TILE * _PITCH, b_size=TILE * TILE, batch="mm_batch = mm_item // mm_tiles" if product.batched else "",
+        a=_element(printer, op, 0, _left(product), acc), b=_element(printer, op, 1, _right(product), acc),
         step=_STEPS[acc[0] == "f"].format(x=x, y=y, acc=acc),
     )  # fmt: skip
     printer.head("tid = i64(cuda.threadIdx.x)")
@@ -80,42 +65,27 @@ def write(printer: CudaPrinter, op: CallOp) -> None:
         printer.line(line)
     value = convert(Term("mm_acc"), acc, register_name(op.body.block.args[0].type))
     with printer.indented():
-        printer.epilogue(op, value, [Term(t) for t in (["mm_batch"] if operands.batched else []) + ["mm_i", "mm_j"]])
+        printer.epilogue(op, value, [Term(t) for t in (["mm_batch"] if product.batched else []) + ["mm_i", "mm_j"]])
 
 
-MATMUL = Schedule(TILE * TILE, write)
+MATMUL = Schedule(TILE * TILE, write, frozenset(re.findall(r"mm_\w+", _TEXT)))
 
 
-def _operands(printer: CudaPrinter, op: CallOp) -> _Operands:
-    a, b = (buffer_type(value) for value in op.bufs)
-    stores = [s for s in op.body.block.ops if isinstance(s, StoreOp) and s.index[-1] is op.body.block.args[-1]]
-    if not stores:
-        raise CompileError("the epilogue of a matmul stores its result", op=op.name, location=printer.place,
-                           expected="a kernel.store at the epilogue's own indices", got="none")  # fmt: skip
-    packed = len(b.shape) > len(a.shape)
-    width = b.shape[-1] if packed else 0
-    if not isinstance(width, int):
-        raise CompileError("the panels of a packed operand have a known width", op=op.name, location=printer.place,
-                           got=str(width))  # fmt: skip
-    return _Operands(a, b, buffer_type(stores[0].buf), width)
+def _left(product: Product) -> list[str]:
+    return [*(["mm_batch"] if product.batched else []), "mm_i", "mm_ka"]
 
 
-def _left(operands: _Operands) -> list[str]:
-    return [*(["mm_batch"] if operands.batched else []), "mm_i", "mm_ka"]
-
-
-def _right(operands: _Operands) -> list[str]:
-    batch = ["mm_batch"] if operands.batched else []
-    if operands.width:
-        return [*batch, f"mm_j // {operands.width}", "mm_kb", f"mm_j % {operands.width}"]
+def _right(product: Product) -> list[str]:
+    batch = [] if product.shared else ["mm_batch"]
+    if product.width:
+        return [*batch, f"mm_j // {product.width}", "mm_kb", f"mm_j % {product.width}"]
     return [*batch, "mm_kb", "mm_j"]
 
 
 def _element(printer: CudaPrinter, op: CallOp, operand: int, indices: Sequence[str], acc: str) -> Term:
     """One element of an operand, in the accumulator's type."""
     kind = buffer_type(op.bufs[operand])
-    level = infix("*", Term("x"), Term("y")).level
-    terms = [_scaled(printer, Term(i, level if " " in i else Term(i).level), s)
+    terms = [_scaled(printer, Term(i, MUL) if " " in i else Term(i), s)
              for i, s in zip(indices, kind.element_strides(), strict=True)]  # fmt: skip
     return convert(Term(f"{printer.term(op.bufs[operand])}[{total(terms)}]"), register_name(kind.elem), acc)
 
