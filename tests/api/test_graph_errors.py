@@ -16,8 +16,8 @@ CPU = DeviceRef.CPU()
 F32, I32, I64, BOOL = DType.float32, DType.int32, DType.int64, DType.bool
 OPS: Any = ops
 TYPES = [TensorType(F32, ["n", 4], CPU), TensorType(I32, [3, 4], CPU), TensorType(BOOL, [3, 4], CPU)]
-Act = Callable[[TensorValue, TensorValue, TensorValue], Any]
-RANGE = {"dtype": I64, "device": CPU}
+Act = Callable[[Any, Any, Any], Any]
+RANGE: dict[str, Any] = {"dtype": I64, "device": CPU}
 
 WRONG: dict[str, list[tuple[Act, type[Exception], str]]] = {
     "broadcasting": [

@@ -61,7 +61,7 @@ def test_equality_is_structural() -> None:
     assert Dim(3) == 3 and Dim("n") == "n" and Dim("x") + 1 == X + 1
     assert Dim(3) != 4 and Dim("n") != "m" and X != X + 1 and X // 2 != X
     assert Dim("n") != 1.5 and Dim(1) != None  # noqa: E711  (the operator is what is tested)
-    assert {Dim("n"): 1}["n"] == 1 and {3: 1}[Dim(3)] == 1
+    assert len({Dim("n"), "n"}) == 1 and len({3, Dim(3)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_text(dim: Dim, text: str, representation: str | None) -> None:
 
 
 def test_static_dims_serve_as_ints() -> None:
-    assert int(Dim(3)) == 3 and list(range(StaticDim(2))) == [0, 1]
+    assert int(Dim(3)) == 3 and isinstance(two := Dim(2), StaticDim) and two.dim == 2 and list(range(two)) == [0, 1]
     assert Dim(3) < 4 and Dim(3) <= Dim(3) and Dim(5) > 4 and Dim(4) >= 4
-    assert SymbolicDim("n").name == "n"
+    assert isinstance(n := Dim("n"), SymbolicDim) and n.name == "n"
 
 
 loose_dim: Any = Dim
