@@ -1,7 +1,7 @@
 """Object code to addresses. Enters: the object files of an artifact. Leaves: `NativeCode`, which holds them mapped.
 
-Next: `executable.py` calls the addresses. Everything is checked before it is mapped: an object that calls what is not in
-it, and one for another machine, would end the process.
+Next: `executable.py` calls the addresses. Everything is checked before it is mapped: an object that calls what is not
+in it, and one for another machine, would end the process.
 """
 
 from __future__ import annotations

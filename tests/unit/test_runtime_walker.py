@@ -110,6 +110,21 @@ def test_random_programs(seed: int) -> None:
             run_both(target, [*words, Op.END], values)
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 31, 32, 33, 63, 64, 65, 100, 1000, 4097])
+def test_copies_of_any_size(size: int) -> None:
+    rng = np.random.default_rng(size)
+    source = rng.integers(0, 256, size + 3, np.uint8)[1:]
+    target = np.zeros(size + 40, np.uint8)
+    values = [address_of(target) + 5, address_of(source), size]
+    for cpu in TARGETS:
+        if cpu.required <= host_features():
+            target[:] = 77
+            assert run_both(cpu, [Op.COPY, 0, 1, 2, Op.END], values)[0] == 0
+            np.testing.assert_array_equal(target[5 : 5 + size], source[:size])
+            assert set(target[:5].tolist() + target[5 + size :].tolist()) == {77}
+    assert run_both(TARGETS[0], [Op.COPY, 0, 1, 2, Op.END], [*values[:2], -1])[0] == 1
+
+
 def test_a_failed_check_stops_the_program() -> None:
     memory = np.zeros(4, np.int64)
     values = [address_of(memory), 6, 7, 4, 0, 0, 0, 0]
