@@ -1,7 +1,8 @@
-"""Checks inside kernels: a condition per lane and where it stands enter; what failed first is left in the context of the call.
+"""Checks inside kernels: a condition per lane and where it stands enter; what failed first is left in the context of
+the call.
 
-ctx[0] is the number of the check that failed (0: none), ctx[1] the linear index, ctx[2] the value. The lowest index wins whatever
-the order in which threads arrive: ctx[0] is -1 while one of them compares and writes.
+ctx[0] is the number of the check that failed (0: none), ctx[1] the linear index, ctx[2] the value. The lowest index
+wins whatever the order in which threads arrive: ctx[0] is -1 while one of them compares and writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Kernel texts → object files. `Source`s and a target enter; one ELF object per kernel leaves, for the artifact and the cache.
+"""Kernel texts → object files. `Source`s and a target enter; one ELF object per kernel leaves, for the artifact and
+the cache.
 
-Each object defines one symbol, the kernel's name, with the ABI `i32 kernel(const i64 *args, i64 lo, i64 hi, i64 *ctx)`. Numba
-reads the text (contexts.py); one LLVM pipeline with a target machine of our own optimises and assembles it.
+Each object defines one symbol, the kernel's name, with the ABI `i32 kernel(const i64 *args, i64 lo, i64 hi, i64
+*ctx)`. Numba reads the text (contexts.py); one LLVM pipeline with a target machine of our own optimises and assembles
+it.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from pelton.support.errors import CompileError, InternalError
 TRIPLE = "x86_64-unknown-linux-gnu"
 
 PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn", "dead_code_elimination")
-"""All that the IR of a text needs: slots to registers, shared subexpressions once. The texts are vectorised, the words written as
-they shall run; LLVM's own O2 costs three times as much and gives the same speed."""
+"""All that the IR of a text needs: slots to registers, shared subexpressions once. The texts are vectorised, the
+words written as they shall run; LLVM's own O2 costs three times as much and gives the same speed.
+"""
 
 _frontend = Lock()
 """Numba's types and contexts are shared by all targets; one text is read at a time."""
@@ -54,7 +57,9 @@ def machine_for(target: CpuTarget) -> Machine:
 
 
 def unoptimised(source: Source, machine: Machine) -> str:
-    """LLVM IR as Numba's lowering leaves it, with the ABI shim. Raises CompileError for a text outside the vocabulary."""
+    """LLVM IR as Numba's lowering leaves it, with the ABI shim. Raises CompileError for a text outside the
+    vocabulary.
+    """
     namespace = vocabulary.names(source.lanes)
     namespace["__name__"] = __name__
     buffers = [Pointer(STORAGE[element]) for _, element in source.buffers]

@@ -1,7 +1,8 @@
-"""Numba's frontend over the vocabulary alone: typing context, target context, lowering. A Python function enters; LLVM IR leaves.
+"""Numba's frontend over the vocabulary alone: typing context, target context, lowering. A Python function enters;
+LLVM IR leaves.
 
-None of Numba's registries is loaded: what a text may say is the vocabulary, everything else is an error, and the first
-compilation costs milliseconds. Bytecode analysis, type inference and control flow are Numba's.
+None of Numba's registries is loaded: what a text may say is the vocabulary, everything else is an error, and the
+first compilation costs milliseconds. Bytecode analysis, type inference and control flow are Numba's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from pelton.codegen.cpu.elements import F64, I64, MASK
-from pelton.codegen.cpu.emitter import Emitter, Value, constant
+from pelton.codegen.cpu.emitter import Emitter, constant
 from pelton.codegen.cpu.kernel_types import (
     SCALAR_I64,
     SCALAR_MASK,
@@ -43,7 +44,7 @@ class KernelTyping(typing_context.BaseContext):
     """Knows the words of the vocabulary, by the Python object that names each in a text."""
 
     def __init__(self, words: Mapping[Any, Word]) -> None:
-        super().__init__()
+        typing_context.BaseContext.__init__(self)
         self.words = words
         self.lanes = 0
         """Logical lanes of the function being typed."""
@@ -104,7 +105,7 @@ class KernelTarget(base.BaseContext):
     """Writes words as LLVM instructions for one CPU target."""
 
     def __init__(self, typing: KernelTyping, cpu: CpuTarget) -> None:
-        super().__init__(typing, "cpu")
+        base.BaseContext.__init__(self, typing, "cpu")
         self.cpu = cpu
 
     def refresh(self) -> None:
@@ -186,7 +187,9 @@ class KernelLower(lowering.Lower):
         slot = self.varmap.get(name)
         if slot is None:
             with self.builder.goto_entry_block():
-                slot = self.varmap[name] = self.builder.alloca(self.context.get_value_type(self.typeof(name)), name=name)
+                slot = self.varmap[name] = self.builder.alloca(
+                    self.context.get_value_type(self.typeof(name)), name=name
+                )
         return slot
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
@@ -219,7 +222,9 @@ def llvm_module(function: Any, parameters: Sequence[Any], typing: KernelTyping, 
     flags = compiler.Flags()
     flags.error_model = "numpy"
     with targetconfig.ConfigStack().enter(flags):
-        typemap, result, calltypes, _ = typed_passes.type_inference_stage(typing, target, func_ir, tuple(parameters), None)
+        typemap, result, calltypes, _ = typed_passes.type_inference_stage(
+            typing, target, func_ir, tuple(parameters), None
+        )
         descriptor = funcdesc.PythonFunctionDescriptor.from_specialized_function(
             func_ir, typemap, result, calltypes, mangler=target.mangler, inline=False, noalias=False, abi_tags=()
         )

@@ -1,7 +1,7 @@
 """Conversions between register types, and between the 16-bit formats and floats: values enter, values leave.
 
-Floats become integers truncated and saturated, NaN becomes 0. f16 and bf16 are read and rounded (to nearest, ties to even) by
-integer code unless the target has the instruction; both ways give the same bits.
+Floats become integers truncated and saturated, NaN becomes 0. f16 and bf16 are read and rounded (to nearest, ties to
+even) by integer code unless the target has the instruction; both ways give the same bits.
 """
 
 from __future__ import annotations
@@ -113,6 +113,16 @@ def f32_to_f16(e: Emitter, x: Value) -> Value:
 def bf16_to_f32(e: Emitter, h: Value) -> Value:
     """Exact."""
     return (h.convert("zext", I32) << 16).convert("bitcast", F32)
+
+
+def f16_to_f64(e: Emitter, h: Value) -> Value:
+    """Exact; a NaN becomes quiet."""
+    return to(e, f16_to_f32(e, h), F64)
+
+
+def bf16_to_f64(e: Emitter, h: Value) -> Value:
+    """Exact."""
+    return to(e, bf16_to_f32(e, h), F64)
 
 
 def f32_to_bf16(e: Emitter, x: Value) -> Value:

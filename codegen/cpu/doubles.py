@@ -1,6 +1,7 @@
 """Error-free sums and products: two floats enter, a pair (rounded result, what rounding lost) leaves.
 
-Sources: T. J. Dekker, "A floating-point technique for extending the available precision" (1971); D. E. Knuth, TAOCP 2, 4.2.2.
+Sources: T. J. Dekker, "A floating-point technique for extending the available precision" (1971); D. E. Knuth, TAOCP
+2, 4.2.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Writing LLVM instructions as arithmetic: a builder and a target enter; `Value`s with Python operators leave.
 
-Every function of the vocabulary is written once over `Value`, which is a scalar or a vector: so a scalar and a lane of a
-vector go through the same operations and give the same bits. No instruction carries a fast-math flag; nothing is contracted.
+Every function of the vocabulary is written once over `Value`, which is a scalar or a vector: so a scalar and a lane
+of a vector go through the same operations and give the same bits. No instruction carries a fast-math flag; nothing is
+contracted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Splat(ir.Constant):
     """A constant vector of one value, spelled `splat (float 1.0)`: short to print and to parse."""
 
     def __init__(self, kind: Any, scalar: Any) -> None:
-        super().__init__(kind, None)
+        ir.Constant.__init__(self, kind, None)
         self.scalar = scalar
 
     def get_reference(self) -> str:

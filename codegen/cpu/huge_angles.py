@@ -1,8 +1,9 @@
-"""Reduction of angles so large that n pi/2 has no exact parts: a finite f64 enters; r and n with x = n pi/2 + r leave.
+"""Reduction of angles so large that n pi/2 has no exact parts: a finite f64 enters; r and n with x = n pi/2 + r
+leave.
 
-M. Payne and R. Hanek, "Radian reduction for trigonometric functions" (1983): x = m 2^e with an integer m of 53 bits. Of the bits
-of 2/pi only a window of 192 matters: those before it make multiples of a full turn, those after it less than the result shows.
-One function per module; lanes with huge angles call it one by one, and the others never pay.
+M. Payne and R. Hanek, "Radian reduction for trigonometric functions" (1983): x = m 2^e with an integer m of 53 bits.
+Of the bits of 2/pi only a window of 192 matters: those before it make multiples of a full turn, those after it less
+than the result shows. One function per module; lanes with huge angles call it one by one, and the others never pay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Integer division, shifts and unsigned compares that never trap: values enter, values leave.
 
-A quotient and a remainder by 0 are 0; the most negative number by -1 wraps; a shift by the width or more shifts everything out.
+A quotient and a remainder by 0 are 0; the most negative number by -1 wraps; a shift by the width or more shifts
+everything out.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _safe_divisor(e: Emitter, y: Value) -> Value:
 
 
 def _by_float(e: Emitter, x: Value, y: Value, element: Element) -> Value:
-    """The quotient through a float type with more than as many bits: the next integer is further away than rounding reaches."""
+    """The quotient through a float type with more than as many bits: the next integer is further away than rounding
+    reaches.
+    """
     divisor = _safe_divisor(e, y)
     widen = "zext" if x.element.kind == "uint" else "sext"
     a, b = (v.convert(widen, I32).convert("sitofp", element) for v in (x, divisor))

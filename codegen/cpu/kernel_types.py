@@ -1,7 +1,8 @@
-"""The types of a kernel text, as Numba types: lanes of an element, pointers, literals, and the words that are its globals.
+"""The types of a kernel text, as Numba types: lanes of an element, pointers, literals, and the words that are its
+globals.
 
-A text holds nothing else. Numba's own number types appear only where Numba itself makes them, for integer literals; they
-take the type of what stands beside them.
+A text holds nothing else. Numba's own number types appear only where Numba itself makes them, for integer literals;
+they take the type of what stands beside them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Lanes(types.Type):
     def __init__(self, element: Element, lanes: int) -> None:
         self.element = element
         self.lanes = lanes
-        super().__init__(name=f"{element.name}x{lanes}" if lanes else element.name)
+        types.Type.__init__(self, name=f"{element.name}x{lanes}" if lanes else element.name)
 
     def unify(self, typingctx: object, other: Any) -> Any:
         """A literal takes this type where both reach one variable."""
@@ -40,7 +41,7 @@ class Pointer(types.Type):
 
     def __init__(self, element: Element) -> None:
         self.element = element
-        super().__init__(name=f"pointer to {element.name}")
+        types.Type.__init__(self, name=f"pointer to {element.name}")
 
 
 class FloatLiteral(types.Type):
@@ -48,7 +49,7 @@ class FloatLiteral(types.Type):
 
     def __init__(self, value: float) -> None:
         self.value = value
-        super().__init__(name=f"literal {value!r}")
+        types.Type.__init__(self, name=f"literal {value!r}")
 
     def unify(self, typingctx: object, other: Any) -> Any:
         """Two different literals in one variable make it f64."""
@@ -60,7 +61,7 @@ class Range(types.Type):
 
     def __init__(self, step: int) -> None:
         self.step = step
-        super().__init__(name=f"range by {step}")
+        types.Type.__init__(self, name=f"range by {step}")
 
 
 class RangeIterator(types.Type):
@@ -68,7 +69,7 @@ class RangeIterator(types.Type):
 
     def __init__(self, step: int) -> None:
         self.step = step
-        super().__init__(name=f"iterator of a range by {step}")
+        types.Type.__init__(self, name=f"iterator of a range by {step}")
 
 
 Rule = Callable[[int, Sequence[Any]], Any]
@@ -113,7 +114,7 @@ class Word(types.Callable):
         self.word = name
         self.rule = rule
         self.emit = emit
-        super().__init__(name=f"word {name}")
+        types.Callable.__init__(self, name=f"word {name}")
 
     def get_call_type(self, context: Any, args: Sequence[Any], kws: object) -> Any:
         """The signature of a call, or a typing error that names the word and the arguments."""
@@ -173,7 +174,7 @@ class LanesModel(datamodel.models.PrimitiveModel):
     """Held as the LLVM scalar or vector."""
 
     def __init__(self, dmm: Any, kind: Lanes) -> None:
-        super().__init__(dmm, kind, vector_type(kind.element, kind.lanes))
+        datamodel.models.PrimitiveModel.__init__(self, dmm, kind, vector_type(kind.element, kind.lanes))
 
 
 @datamodel.register_default(Pointer)
@@ -181,7 +182,7 @@ class PointerModel(datamodel.models.PrimitiveModel):
     """Held as an LLVM pointer."""
 
     def __init__(self, dmm: Any, kind: Pointer) -> None:
-        super().__init__(dmm, kind, kind.element.llvm.as_pointer())
+        datamodel.models.PrimitiveModel.__init__(self, dmm, kind, kind.element.llvm.as_pointer())
 
 
 @datamodel.register_default(FloatLiteral)
@@ -189,7 +190,7 @@ class FloatLiteralModel(datamodel.models.PrimitiveModel):
     """Held as the constant in f64, wherever it is held at all."""
 
     def __init__(self, dmm: Any, kind: FloatLiteral) -> None:
-        super().__init__(dmm, kind, F64.llvm)
+        datamodel.models.PrimitiveModel.__init__(self, dmm, kind, F64.llvm)
 
 
 RANGE_LLVM: Any = ir.LiteralStructType([I64.llvm, I64.llvm])
@@ -200,7 +201,7 @@ class RangeModel(datamodel.models.PrimitiveModel):
     """{start, stop}"""
 
     def __init__(self, dmm: Any, kind: Range) -> None:
-        super().__init__(dmm, kind, RANGE_LLVM)
+        datamodel.models.PrimitiveModel.__init__(self, dmm, kind, RANGE_LLVM)
 
 
 @datamodel.register_default(RangeIterator)
@@ -208,4 +209,4 @@ class RangeIteratorModel(datamodel.models.PrimitiveModel):
     """The address of {next, stop} on the stack."""
 
     def __init__(self, dmm: Any, kind: RangeIterator) -> None:
-        super().__init__(dmm, kind, RANGE_LLVM.as_pointer())
+        datamodel.models.PrimitiveModel.__init__(self, dmm, kind, RANGE_LLVM.as_pointer())

@@ -52,7 +52,7 @@ def reload(e: Emitter, address: Any, like: Value) -> Value:
 
 
 def when_any(e: Emitter, mask: Value, values: Sequence[Value], otherwise: Callable[[], Sequence[Value]]) -> list[Value]:
-    """`values` as they are, unless a lane of the mask is true: then what `otherwise` computes in a branch of its own."""
+    """`values`, unless a lane of the mask is true: then what `otherwise` computes in a branch of its own."""
     b = e.builder
     before, slow, after = b.block, b.append_basic_block("rare"), b.append_basic_block("rare_done")
     b.cbranch(mask_bits(e, mask).differs(0).llvm, slow, after)

@@ -1,7 +1,7 @@
 """asin, acos and atan: values enter, values leave. f32 computes in f64.
 
-Bounds over all arguments, in units in the last place: 0.51 f32; asin 0.9, acos 0.9, atan 1.8 f64. Polynomials are minimax fits
-(Remez exchange).
+Bounds over all arguments, in units in the last place: 0.51 f32; asin 0.9, acos 0.9, atan 1.8 f64. Polynomials are
+minimax fits (Remez exchange).
 """
 
 from __future__ import annotations

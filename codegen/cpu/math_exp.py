@@ -1,8 +1,7 @@
 """exp, tanh and erf of f32 and f64: values enter, values leave. Each type has its own polynomials; none widens.
 
-Bounds over all finite arguments, in units in the last place: exp 1.2 (with FMA 0.9), tanh 1.6, erf 1.5. Results below the normal range are
-rounded, not flushed.
-Polynomials are minimax fits (Remez exchange) on the reduced interval.
+Bounds over all finite arguments, in units in the last place: exp 1.2 (with FMA 0.9), tanh 1.6, erf 1.5. Results below
+the normal range are rounded, not flushed. Polynomials are minimax fits (Remez exchange) on the reduced interval.
 """
 
 from __future__ import annotations

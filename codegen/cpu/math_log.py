@@ -1,7 +1,8 @@
-"""log, log1p, atanh and pow: values enter, values leave. log has polynomials of both types; the others compute in f64 for f32.
+"""log, log1p, atanh and pow: values enter, values leave. log has polynomials of both types; the others compute in f64
+for f32.
 
-Bounds over all finite arguments, in units in the last place: log 0.9; log1p 0.51 f32, 1.5 f64; atanh 0.51 f32,
-2.3 f64; pow 0.51 f32, 1.2 f64. Arguments below the normal range are scaled first, so they are as exact as the others.
+Bounds over all finite arguments, in units in the last place: log 0.9; log1p 0.51 f32, 1.5 f64; atanh 0.51 f32, 2.3
+f64; pow 0.51 f32, 1.2 f64. Arguments below the normal range are scaled first, so they are as exact as the others.
 """
 
 from __future__ import annotations

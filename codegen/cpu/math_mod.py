@@ -1,7 +1,8 @@
 """Remainders and floor division of floats, as NumPy defines them: values enter, values leave. f32 computes in f64.
 
-The remainder of floats is exact. It is found by long division: each step subtracts a multiple of y scaled by a power of two,
-and takes 25 bits off the quotient. So one step does for quotients below 2^25, and the loop runs on only for larger ones.
+The remainder of floats is exact. It is found by long division: each step subtracts a multiple of y scaled by a power
+of two, and takes 25 bits off the quotient. So one step does for quotients below 2^25, and the loop runs on only for
+larger ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Rounding to integers, roots, signs: values enter, values leave; every result is exact or correctly rounded, but rsqrt (1 ulp)."""
+"""Rounding to integers, roots, signs: values enter, values leave; every result is exact or correctly rounded, but
+rsqrt (1 ulp).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """sin, cos and tan: values enter, values leave. f32 computes in f64.
 
 The angle is reduced to |r| <= pi/4 and a quadrant: below 2^20 by subtracting n pi/2 in three exact parts, above it by
-huge_angles.py. So the bounds hold for every finite argument, in units in the last place: sin and cos 0.51 f32, 0.8 f64; tan
-0.51 f32, 2.1 f64. Infinite arguments give NaN. Polynomials are minimax fits (Remez exchange).
+huge_angles.py. So the bounds hold for every finite argument, in units in the last place: sin and cos 0.51 f32, 0.8
+f64; tan 0.51 f32, 2.1 f64. Infinite arguments give NaN. Polynomials are minimax fits (Remez exchange).
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""The register tile of a matrix product as one word: a block of rows and one packed panel enter, their product leaves in a stack tile.
+"""The register tile of a matrix product as one word: a block of rows and one packed panel enter, their product leaves
+in a stack tile.
 
 `matmul_tile(tile, a, a0, lda, rows, b, b0, depth, count, accumulate)`: for r < count and c < W,
 
-    tile[r * W + c] = (tile[r * W + c] if accumulate else 0) + Σ_q a[a0 + min(r, rows - 1) * lda + q] * b[b0 + q * W + c]
+    tile[r * W + c] = (tile[r * W + c] if accumulate else 0)
+                      + Σ_q a[a0 + min(r, rows - 1) * lda + q] * b[b0 + q * W + c]
 
-with q < depth in order. `count` and `accumulate` are literals; W, the lanes of the function, are the panel's columns. All count × W sums stay
-in registers as phis of one loop over q. Rows from `rows` on repeat the last, so that the same code serves the end of a matrix and nothing out of bounds is read. A sum is taken in the
-order of q, one fused multiply-add per step (a product and a sum where the target has no FMA): its bits depend on nothing but the
-operands. The panel's next lines are prefetched; rows of `a` are short and stay in the cache.
+with q < depth in order. `count` and `accumulate` are literals; W, the lanes of the function, are the panel's columns.
+All count × W sums stay in registers as phis of one loop over q. Rows from `rows` on repeat the last, so that the same
+code serves the end of a matrix and nothing out of bounds is read. A sum is taken in the order of q, one fused
+multiply-add per step (a product and a sum where the target has no FMA): its bits depend on nothing but the operands.
+The panel's next lines are prefetched; rows of `a` are short and stay in the cache.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ def matmul_tile(
     """The module's docstring says what; pointers are LLVM values, places and sizes are i64."""
     kind = vector_type(element, e.lanes)
     alignment = min(STACK_ALIGNMENT, e.lanes * element.bits // 8)
-    places = [e.builder.bitcast(e.offset(tile, ir.Constant(I64.llvm, r * e.lanes)), kind.as_pointer()) for r in range(count)]
+    places = [
+        e.builder.bitcast(e.offset(tile, ir.Constant(I64.llvm, r * e.lanes)), kind.as_pointer()) for r in range(count)
+    ]
     zero = e.number(element, 0, e.lanes)
     starts = [zero.like(e.builder.load(p, align=alignment)) if accumulate else zero for p in places]
     sums = _loop(e, _row_addresses(e, a, a0, lda, rows, count), e.offset(b, b0.llvm), depth, starts)

@@ -107,7 +107,9 @@ class _Addresses(ir.Instruction):
     """getelementptr with a vector of indices, which llvmlite's builder refuses."""
 
     def __init__(self, block: Any, pointer: Any, indices: Value) -> None:
-        super().__init__(block, _PointerVector(indices.lanes), "getelementptr", [pointer, indices.llvm], "")
+        ir.Instruction.__init__(
+            self, block, _PointerVector(indices.lanes), "getelementptr", [pointer, indices.llvm], ""
+        )
 
     def descr(self, buf: list[str]) -> None:
         """The text of the instruction."""

@@ -1,6 +1,7 @@
 """Maximum, minimum and the reductions across lanes: values enter, values leave, the same tree on every target.
 
-The tree halves: lane i meets lane i + n/2, then i + n/4, …; so a row gives the same bits however wide the registers are.
+The tree halves: lane i meets lane i + n/2, then i + n/4, …; so a row gives the same bits however wide the registers
+are.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def minimum(e: Emitter, x: Value, y: Value) -> Value:
 def _extremum(e: Emitter, x: Value, y: Value, first: Value, second: Value, zeros_or: bool) -> Value:
     """`first` gives y for equal numbers and for NaN, `second` gives x; for all other lanes they agree.
 
-    So `and` of their bits decides between 0 and -0 for the maximum, `or` for the minimum, and `or` with NaN stays NaN.
+    So `and` of their bits decides between 0 and -0 for the maximum, `or` for the minimum, and `or` with NaN stays
+    NaN.
     """
     if not x.element.is_float:
         return first

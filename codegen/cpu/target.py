@@ -1,6 +1,8 @@
-"""Instruction sets code can be generated for. A name, or the host, enters; a `CpuTarget` leaves, to everything in codegen/cpu.
+"""Instruction sets code can be generated for. A name, or the host, enters; a `CpuTarget` leaves, to everything in
+codegen/cpu.
 
-Each target names an LLVM processor of its own and nothing of the host, so the same source gives the same bytes everywhere.
+Each target names an LLVM processor of its own and nothing of the host, so the same source gives the same bytes
+everywhere.
 """
 
 from __future__ import annotations

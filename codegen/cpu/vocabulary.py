@@ -1,14 +1,14 @@
 """The names a kernel text can use. A lane count enters; the globals of a text leave, and `SYNTAX` for its operators.
 
-An elementwise word is a row: how many arguments, of which kinds, the function that writes it, and the element of the result
-where that is another. It takes scalars and vectors alike; a scalar beside a vector goes into every lane, a literal takes the
-type of the others.
+An elementwise word is a row: how many arguments, of which kinds, the function that writes it, and the element of the
+result where that is another. It takes scalars and vectors alike; a scalar beside a vector goes into every lane, a
+literal takes the type of the others.
 """
 
 from __future__ import annotations
 
 import math
-import operator
+from importlib import import_module
 from typing import Any
 
 from pelton.codegen.cpu import (
@@ -35,10 +35,13 @@ from pelton.codegen.cpu.words import (
     Write,
     conversion,
     elementwise,
+    infix,
     reinterpretation,
 )
 from pelton.codegen.cpu.words_memory import MEMORY_WORDS
 from pelton.codegen.cpu.words_syntax import SYNTAX_WORDS
+
+operator: Any = import_module("operator")
 
 Row = tuple[int, tuple[str, ...], Write, Element | None]
 
@@ -90,25 +93,24 @@ FUNCTIONS: dict[str, Row] = {
 }
 
 OPERATORS: dict[Any, Row] = {
-    operator.add: (2, NUMBER, lambda e, x, y: x + y, None),
-    operator.sub: (2, NUMBER, lambda e, x, y: x - y, None),
-    operator.mul: (2, NUMBER, lambda e, x, y: x * y, None),
-    operator.truediv: (2, FLOAT, lambda e, x, y: x / y, None),
+    operator.add: (2, NUMBER, infix(Value.__add__), None),
+    operator.sub: (2, NUMBER, infix(Value.__sub__), None),
+    operator.mul: (2, NUMBER, infix(Value.__mul__), None),
+    operator.truediv: (2, FLOAT, infix(Value.__truediv__), None),
     operator.floordiv: (2, NUMBER, FLOORDIV, None),
     operator.mod: (2, NUMBER, FLOORMOD, None),
-    operator.and_: (2, BITS, lambda e, x, y: x & y, None),
-    operator.or_: (2, BITS, lambda e, x, y: x | y, None),
-    operator.xor: (2, BITS, lambda e, x, y: x ^ y, None),
+    operator.and_: (2, BITS, infix(Value.__and__), None),
+    operator.or_: (2, BITS, infix(Value.__or__), None),
+    operator.xor: (2, BITS, infix(Value.__xor__), None),
     operator.lshift: (2, INTEGER, integers.shift_left, None),
     operator.rshift: (2, INTEGER, integers.shift_right, None),
-    operator.pos: (1, NUMBER, lambda e, x: x, None),
-    operator.invert: (1, BITS, lambda e, x: ~x, None),
-    operator.lt: (2, NUMBER, lambda e, x, y: x < y, MASK),
-    operator.le: (2, NUMBER, lambda e, x, y: x <= y, MASK),
-    operator.gt: (2, NUMBER, lambda e, x, y: x > y, MASK),
-    operator.ge: (2, NUMBER, lambda e, x, y: x >= y, MASK),
-    operator.eq: (2, ANY, lambda e, x, y: x.equals(y), MASK),
-    operator.ne: (2, ANY, lambda e, x, y: x.differs(y), MASK),
+    operator.invert: (1, BITS, infix(Value.__invert__), None),
+    operator.lt: (2, NUMBER, infix(Value.__lt__), MASK),
+    operator.le: (2, NUMBER, infix(Value.__le__), MASK),
+    operator.gt: (2, NUMBER, infix(Value.__gt__), MASK),
+    operator.ge: (2, NUMBER, infix(Value.__ge__), MASK),
+    operator.eq: (2, ANY, infix(Value.equals), MASK),
+    operator.ne: (2, ANY, infix(Value.differs), MASK),
 }
 
 IN_PLACE: dict[Any, Any] = {
@@ -128,8 +130,8 @@ IN_PLACE: dict[Any, Any] = {
 REINTERPRETATIONS: dict[str, tuple[Element, Write, Element]] = {
     "f16_to_f32": (U16, convert.f16_to_f32, F32),
     "bf16_to_f32": (U16, convert.bf16_to_f32, F32),
-    "f16_to_f64": (U16, lambda e, x: convert.to(e, convert.f16_to_f32(e, x), F64), F64),
-    "bf16_to_f64": (U16, lambda e, x: convert.to(e, convert.bf16_to_f32(e, x), F64), F64),
+    "f16_to_f64": (U16, convert.f16_to_f64, F64),
+    "bf16_to_f64": (U16, convert.bf16_to_f64, F64),
     "f32_to_f16": (F32, convert.f32_to_f16, U16),
     "f32_to_bf16": (F32, convert.f32_to_bf16, U16),
     "f64_to_f16": (F64, convert.f64_to_f16, U16),

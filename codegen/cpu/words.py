@@ -1,4 +1,6 @@
-"""What the words of the vocabulary are made of: a row or two functions enter, a `Word` leaves, to the tables of vocabulary.py."""
+"""What the words of the vocabulary are made of: a row or two functions enter, a `Word` leaves, to the tables of
+vocabulary.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 from pelton.codegen.cpu import convert
 from pelton.codegen.cpu.elements import Element
-from pelton.codegen.cpu.emitter import Value
+from pelton.codegen.cpu.emitter import Emitter, Value
 from pelton.codegen.cpu.kernel_types import Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
 
 FLOAT = ("float",)
@@ -17,6 +19,15 @@ NUMBER = ("float", "int", "uint")
 ANY = ("float", "int", "uint", "mask")
 
 Write = Callable[..., Value]
+
+
+def infix(operation: Callable[..., Value]) -> Write:
+    """The emitter of an operator that values have themselves."""
+
+    def write(e: Emitter, *args: Value) -> Value:
+        return operation(*args)
+
+    return write
 
 
 def expect_count(args: Sequence[Any], *counts: int) -> None:

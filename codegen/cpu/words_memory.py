@@ -10,7 +10,16 @@ from pelton.codegen.cpu.elements import I64, MASK, STORAGE, Element
 from pelton.codegen.cpu.emitter import Value
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
 from pelton.codegen.cpu.matmul_tile import matmul_tile
-from pelton.codegen.cpu.words import FLOAT, NUMBER, Write, expect_count, expect_element, expect_kind, pointer_element
+from pelton.codegen.cpu.words import (
+    FLOAT,
+    NUMBER,
+    Write,
+    expect_count,
+    expect_element,
+    expect_kind,
+    infix,
+    pointer_element,
+)
 
 
 def _mask(call: Call, i: int) -> Value:
@@ -72,9 +81,7 @@ def _store_masked(call: Call) -> None:
 
 
 def _gather(call: Call) -> Any:
-    return memory.gather(
-        call.emitter, call.args[0], _indices(call, 1), _mask(call, 2), call.value(3, call.result)
-    ).llvm
+    return memory.gather(call.emitter, call.args[0], _indices(call, 1), _mask(call, 2), call.value(3, call.result)).llvm
 
 
 def _scatter(call: Call) -> None:
@@ -189,8 +196,8 @@ MEMORY_WORDS: dict[str, Word] = {
         Word("where", _where_rule, _where),
         Word("check", _check_rule, _check),
         Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
-        _across("across_add", lambda e, x, y: x + y),
-        _across("across_mul", lambda e, x, y: x * y),
+        _across("across_add", infix(Value.__add__)),
+        _across("across_mul", infix(Value.__mul__)),
         _across("across_max", reduce.maximum),
         _across("across_min", reduce.minimum),
         *(_tile(f"tile_{name}", element) for name, element in STORAGE.items()),

@@ -1,4 +1,5 @@
-"""What Python's syntax means in a kernel text: indexing, loops, truth and negation. `SYNTAX_WORDS` leaves, to vocabulary.py.
+"""What Python's syntax means in a kernel text: indexing, loops, truth and negation. `SYNTAX_WORDS` leaves, to
+vocabulary.py.
 
 The keys are the Python objects (or names) that Numba's analysis of the bytecode gives for each construct.
 """
@@ -28,7 +29,7 @@ from pelton.codegen.cpu.kernel_types import (
     types,
 )
 from pelton.codegen.cpu.seam import ir
-from pelton.codegen.cpu.words import NUMBER, elementwise, expect_count, expect_element, pointer_element
+from pelton.codegen.cpu.words import NUMBER, elementwise, expect_count, expect_element, infix, pointer_element
 
 
 def _get_rule(lanes: int, args: Sequence[Any]) -> Lanes:
@@ -100,7 +101,7 @@ def _not(call: Call) -> Any:
     return (~x if x.element is MASK else x.equals(0)).llvm
 
 
-NEGATION = elementwise("negation", 1, NUMBER, lambda e, x: -x)
+NEGATION = elementwise("negation", 1, NUMBER, infix(Value.__neg__))
 
 
 def _negative_rule(lanes: int, args: Sequence[Any]) -> Any:

@@ -1,4 +1,6 @@
-"""Words of the CPU vocabulary on trial: a word, a target and arrays enter; what its vector and scalar forms give leaves."""
+"""Words of the CPU vocabulary on trial: a word, a target and arrays enter; what its vector and scalar forms give
+leaves.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The math of the CPU vocabulary against extended precision: error in ulp over random and special arguments, and equal bits.
+"""The math of the CPU vocabulary against extended precision: error in ulp over random and special arguments, and
+equal bits.
 
-What is held: the error bounds that the modules of codegen/cpu state; NaN, infinities and the sign of zero exactly; the scalar form
-bit for bit as the vector form; and the code for AVX-512, where this machine can run it, bit for bit as that for AVX2.
+What is held: the error bounds that the modules of codegen/cpu state; NaN, infinities and the sign of zero exactly;
+the scalar form bit for bit as the vector form; and the code for AVX-512, where this machine can run it, bit for bit
+as that for AVX2.
 """
 
 from __future__ import annotations
@@ -124,7 +126,8 @@ ROUNDING: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_rounding_is_exact(element: str) -> None:
-    x = np.concatenate([arguments("floor", STORAGE_DTYPE[element]), np.arange(-8, 8, 0.25, STORAGE_DTYPE[element])])
+    dtype = STORAGE_DTYPE[element]
+    x = np.concatenate([arguments("floor", dtype), np.arange(-8, 8, 0.25).astype(dtype)])
     for target in RUNNABLE:
         for name, meaning in ROUNDING.items():
             for got in apply_word(target, f"{name}(a)", [element], element, [x]):
