@@ -9,16 +9,16 @@
 // CHECK-NEXT:         j = 0
 // CHECK-NEXT:         while j + W <= n:
 // CHECK-NEXT:             v = load(x, j)
-// CHECK-NEXT:             mask = as_mask(load(p, j))
-// CHECK-NEXT:             both = ~(v <= 0.0) & ~mask ^ other | one
+// CHECK-NEXT:             keep = as_mask(load(p, j))
+// CHECK-NEXT:             both = ~(v <= 0.0) & ~keep ^ other | one
 // CHECK-NEXT:             store(y, j, as_bytes(both))
 // CHECK-NEXT:             store(z, j, where(other, to_f32(both), v))
 // CHECK-NEXT:             j += W
 // CHECK-NEXT:         if j < n:
 // CHECK-NEXT:             tail = below(n - j)
 // CHECK-NEXT:             v = load_masked(x, j, tail, 0)
-// CHECK-NEXT:             mask = as_mask(load_masked(p, j, tail, 0))
-// CHECK-NEXT:             both = ~(v <= 0.0) & ~mask ^ other | one
+// CHECK-NEXT:             keep = as_mask(load_masked(p, j, tail, 0))
+// CHECK-NEXT:             both = ~(v <= 0.0) & ~keep ^ other | one
 // CHECK-NEXT:             store_masked(y, j, as_bytes(both), tail)
 // CHECK-NEXT:             store_masked(z, j, where(other, to_f32(both), v), tail)
 kernel.func @masks(%x : !kernel.buf<[n], f32>, %p : !kernel.buf<[n], i1>, %q : !kernel.buf<[1], i1>, %y : !kernel.buf<[n], i1>, %z : !kernel.buf<[n], f32>) sizes [n] {
@@ -30,10 +30,10 @@ kernel.func @masks(%x : !kernel.buf<[n], f32>, %p : !kernel.buf<[n], i1>, %q : !
     %other = arith.xori %one, %true : i1
     kernel.lanes (%j) in (%n) {
       %v = kernel.load %x[%j] : !kernel.buf<[n], f32>
-      %mask = kernel.load %p[%j] : !kernel.buf<[n], i1>
+      %keep = kernel.load %p[%j] : !kernel.buf<[n], i1>
       %zero = arith.constant 0.0 : f32
       %0 = arith.cmpf ugt, %v, %zero : f32
-      %1 = arith.xori %mask, %true : i1
+      %1 = arith.xori %keep, %true : i1
       %2 = arith.andi %0, %1 : i1
       %3 = arith.cmpi ne, %2, %other : i1
       %both = arith.ori %3, %one : i1
