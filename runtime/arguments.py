@@ -24,25 +24,34 @@ from pelton.support.errors import ArgumentError, ArgumentTypeError
 
 @dataclass(frozen=True)
 class Expected:
-    """One input of a model: its position and description, and the NumPy dtype of arrays that need no closer look."""
+    """One input of a model, and what an argument must be to need no closer look."""
 
     position: int
     info: TensorInfo
     real: object
+    """The NumPy dtype of arrays; None where NumPy itself has none."""
+    buffers: DType | None
+    """The type of buffers; None where more than the type must be seen to."""
+    misaligned: int
+    """The bits of an address that must be 0."""
 
     @classmethod
     def of(cls, position: int, info: TensorInfo) -> Expected:
         """The input as `fitting` takes it."""
-        plain = info.device == HOST.name and not info.dtype.name.startswith(FOREIGN)
-        return cls(position, info, info.dtype.to_numpy() if plain else None)
+        plain = info.device == HOST.name and not info.mutable
+        real = info.dtype.to_numpy() if plain and not info.dtype.name.startswith(FOREIGN) else None
+        return cls(position, info, real, info.dtype if plain else None, info.dtype.size_in_bytes - 1)
 
 
 FOREIGN = ("bfloat16", "float8", "int4", "uint4")
 
 
 def fitting(argument: Any, expected: Expected) -> Buffer:
-    """`as_buffer`, with a short way for the common argument: a writable NumPy array in C order of the right dtype."""
-    if type(argument) is np.ndarray and argument.dtype is expected.real and argument.flags.carray and argument.size:
+    """`as_buffer`, with short ways for a Buffer and a writable NumPy array, both in C order and of the right dtype."""
+    if type(argument) is Buffer:
+        if argument.is_plain(expected.buffers, expected.misaligned):
+            return argument
+    elif type(argument) is np.ndarray and argument.dtype is expected.real and argument.flags.carray and argument.size:
         address = ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, argument)))
         return Buffer.over(argument, address, expected.info.dtype, argument.shape)
     return as_buffer(argument, expected.position, expected.info)

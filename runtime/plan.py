@@ -8,27 +8,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pelton.dtype import DType
 from pelton.program import Op, Program, instruction_at
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.layout import bytes_of
 from pelton.runtime.memory import pool, rounded
-from pelton.runtime.walker import Code, Frame, Walker
+from pelton.runtime.walker import Code, Frame, Layout, Shapes, Walker
 from pelton.support.errors import ArgumentError, AssertionFailed, PeltonError
 
-Shapes = tuple[tuple[int, ...], ...]
 MOST_LAYOUTS = 256
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
-
-    values: array[int]
-    outputs: tuple[tuple[int, DType, tuple[int, ...], int], ...]
-    arena: int
 
 
 class Runner:
@@ -53,7 +42,9 @@ class Runner:
         except IndexError:
             frame = Frame(self._program.slots)
         try:
-            layout = self._prepare(frame, shapes)
+            layout = frame.layout
+            if layout is None or layout.shapes != shapes:
+                layout = self._prepare(frame, shapes)
             values = frame.values
             for slot, argument in zip(self._given, arguments, strict=True):
                 values[slot] = argument.address
@@ -69,28 +60,27 @@ class Runner:
         return outputs
 
     def _prepare(self, frame: Frame, shapes: Shapes) -> Layout:
-        """Fill the frame with what these shapes need, unless the last call left it there."""
+        """Fill the frame with what these shapes need."""
         layout = self._layouts.get(shapes)
         if layout is None:
             layout = self._lay_out(frame, shapes)
             if len(self._layouts) >= MOST_LAYOUTS:
                 self._layouts.clear()
             self._layouts[shapes] = layout
-        if frame.shapes != shapes:
-            frame.shapes = None
-            frame.values[:] = layout.values
-            if (arena := self._program.arena) is not None:
-                if frame.arena is None or frame.arena.size < layout.arena:
-                    frame.arena = None
-                    frame.arena = pool.take(layout.arena)
-                frame.values[arena.pointer] = frame.arena.address
-            frame.shapes = shapes
+        frame.layout = None
+        frame.values[:] = layout.values
+        if (arena := self._program.arena) is not None:
+            if frame.arena is None or frame.arena.size < layout.arena:
+                frame.arena = None
+                frame.arena = pool.take(layout.arena)
+            frame.values[arena.pointer] = frame.arena.address
+        frame.layout = layout
         return layout
 
     def _lay_out(self, frame: Frame, shapes: Shapes) -> Layout:
         """Run the prologue."""
         program, values = self._program, frame.values
-        frame.shapes = None
+        frame.layout = None
         every = (*shapes, *(buffer.shape for buffer in self._bound))
         for size in program.dims:
             values[size.slot] = every[size.argument][size.axis]
@@ -107,7 +97,7 @@ class Runner:
         arena = values[program.arena.size] if program.arena else 0
         if arena < 0:
             raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{arena} bytes")
-        return Layout(array("q", values), tuple(outputs), arena)
+        return Layout(shapes, array("q", values), tuple(outputs), arena)
 
     def _failure(self, code: Code, at: int, frame: Frame) -> PeltonError:
         """Why the walker stopped there. Leaves the frame fit for the next call."""

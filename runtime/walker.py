@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from pelton.dtype import DType
 from pelton.program import Op, compute, instruction_at
 from pelton.runtime.memory import Memory
 
+Shapes = tuple[tuple[int, ...], ...]
 Kernel = Callable[[Sequence[int], int, int, memoryview], int]
 """`kernel(args, lo, hi, ctx)`: runs items [lo, hi), returns 0. A failed check writes site, index and value to ctx."""
 
@@ -29,10 +31,20 @@ class Code:
         self.address, _ = self.words.buffer_info()
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
+
+    shapes: Shapes
+    values: array[int]
+    outputs: tuple[tuple[int, DType, tuple[int, ...], int], ...]
+    arena: int
+
+
 class Frame:
     """The numbers of one call: one array of header (addresses of words, kernels, values, ctx), ctx, values."""
 
-    __slots__ = ("address", "arena", "array", "ctx", "header", "shapes", "values")
+    __slots__ = ("address", "arena", "array", "ctx", "header", "layout", "values")
     HEADER: ClassVar[int] = 4
     CTX_WORDS: ClassVar[int] = 8
 
@@ -44,7 +56,7 @@ class Frame:
         self.header, self.ctx, self.values = words[: self.HEADER], words[self.HEADER : begin], words[begin:]
         self.header[2] = self.address + begin * 8
         self.header[3] = self.address + self.HEADER * 8
-        self.shapes: tuple[tuple[int, ...], ...] | None = None
+        self.layout: Layout | None = None
         self.arena: Memory | None = None
 
 
