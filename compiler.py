@@ -1,9 +1,11 @@
 """The path from a graph to an artifact, on one page: every stage and pass in its order, and why it stands there.
 
-Enters: a module with one `func.func` of `nn` ops (from the graph API or from text), and the constants too large for the IR. Leaves: an
+Enters: a module with one `func.func` of `nn` ops (from the graph API or from text), and the constants too large for
+the IR. Leaves: an
 `Artifact`. Nothing here decides anything: decisions are passes, code is made by `codegen/`; this file is the order.
 
-    nn ops ──graph──▶ groups ──lower──▶ kernel.func + plan.func ──shape, place──▶ source text ──▶ object code ──▶ Artifact
+    nn ops ──graph──▶ groups ──lower──▶ kernel.func + plan.func ──shape, place──▶ source text ──▶ object code ──▶
+    Artifact
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pelton.codegen.plan import Encoder
 from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
 from pelton.dialects.check import check_module
+from pelton.dialects.signature import Signature, describe
 from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
@@ -34,7 +37,6 @@ from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
-from pelton.dialects.signature import Signature, describe
 from pelton.support import knobs
 from pelton.support.dump import Dump, write_reproducer
 from pelton.support.errors import CompileError, InternalError, PeltonError
@@ -61,10 +63,7 @@ def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
 
 PIPELINES: dict[str, str] = {
     "graph": "simplify,expand-ops,simplify",
-    **{
-        f"cpu-{name}": ",".join(str(p) for p in cpu_passes(name))
-        for name in ("avx512", "avx2", "baseline")
-    },
+    **{f"cpu-{name}": ",".join(str(p) for p in cpu_passes(name)) for name in ("avx512", "avx2", "baseline")},
 }
 """What `pelton-opt -p` takes by name."""
 

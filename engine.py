@@ -1,8 +1,8 @@
 """`InferenceSession`: where the compiler and the runtime meet.
 
-Enters: a `Graph`, a `.mlir` text or a `.pelton` artifact, and the weights. Leaves: a `Model`, ready to run. Importing this file loads neither
-xDSL nor Numba: the compiler is imported when something must be compiled, Numba when the object cache lacks a kernel, so that a process
-that only runs saved models starts as quickly as NumPy does.
+Enters: a `Graph`, a `.mlir` text or a `.pelton` artifact, and the weights. Leaves: a `Model`, ready to run. Importing
+this file loads neither xDSL nor Numba: the compiler is imported when something must be compiled, Numba when the
+object cache lacks a kernel, so that a process that only runs saved models starts as quickly as NumPy does.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class CompiledModel:
 class InferenceSession:
     """Compiles and loads models. Sessions share nothing but the object cache; threads may use one at the same time.
 
-    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing. Raises TypeError for anything
-    else. Kernels run on the thread that calls `execute`.
+    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing. Raises
+    TypeError for anything else. Kernels run on the thread that calls `execute`.
     """
 
     def __init__(self, devices: Iterable[Device] = ()) -> None:
@@ -72,12 +72,12 @@ class InferenceSession:
     def load(self, model: Graph | PathLike, *, weights_registry: Weights | None = None) -> Model:
         """Compile `model` where needed, bind its weights, and return it ready to run.
 
-        `model`: a `Graph`, or the path of a `.mlir` or `.pelton` file. `weights_registry`: name → array (anything with `__dlpack__` or the
-        array interface, on the host); extra names are ignored, arrays are not copied.
+        `model`: a `Graph`, or the path of a `.mlir` or `.pelton` file. `weights_registry`: name → array (anything
+        with `__dlpack__` or the array interface, on the host); extra names are ignored, arrays are not copied.
 
-        Raises RuntimeError for a path that cannot be read, a file of another format, another type of model or a failed compile (which
-        names op, user line and pass); ValueError for a weight that is missing (before compiling) or has the wrong shape or dtype;
-        TypeError for a weight that is no array.
+        Raises RuntimeError for a path that cannot be read, a file of another format, another type of model or a
+        failed compile (which names op, user line and pass); ValueError for a weight that is missing (before
+        compiling) or has the wrong shape or dtype; TypeError for a weight that is no array.
         """
         if isinstance(model, str | os.PathLike) and Path(model).suffix == ".pelton":
             return self.init(CompiledModel(_load_artifact(Path(model))), weights_registry=weights_registry)
@@ -141,8 +141,8 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
 
 
 def _interpreted(source: _Source, registry: Weights | None) -> InterpretedModel:
-    from pelton.interpreted import InterpretedModel
     from pelton.dialects.signature import describe
+    from pelton.interpreted import InterpretedModel
 
     signature = describe(source.module, source.constants)
     weights = bind_weights(signature.weights, registry)

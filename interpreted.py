@@ -1,7 +1,8 @@
 """A model that runs on the `nn` interpreter: the same `Model` to users, the slow truth behind it.
 
-Enters: a graph's module, its constants and bound weights. Leaves: an `Executable` for `runtime.model.Model`. `PELTON_INTERPRET=1` puts it
-in the place of compiled code, so that a wrong number is found to be the compiler's or the graph's own.
+Enters: a graph's module, its constants and bound weights. Leaves: an `Executable` for `runtime.model.Model`.
+`PELTON_INTERPRET=1` puts it in the place of compiled code, so that a wrong number is found to be the compiler's or
+the graph's own.
 """
 
 from __future__ import annotations

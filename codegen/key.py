@@ -1,7 +1,8 @@
 """What object code and artifacts depend on, as digests: the keys of the cache.
 
-A kernel's text hides the intrinsics behind its words, so the key holds, beside text and target, the files that define them and the
-versions of what compiles them. Nothing here imports Numba: a process that finds all its code in the cache never does.
+A kernel's text hides the intrinsics behind its words, so the key holds, beside text and target, the files that define
+them and the versions of what compiles them. Nothing here imports Numba: a process that finds all its code in the
+cache never does.
 """
 
 from __future__ import annotations

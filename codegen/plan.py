@@ -1,7 +1,7 @@
 """`plan.func` → `Program`: the plan as a table of numbers.
 
-Enters: a plan whose memory is laid out, and the kernel functions it launches. Leaves: what the runtime's walker executes. Sizes become
-entries computed once per tuple of input sizes; addresses are computed where they are used.
+Enters: a plan whose memory is laid out, and the kernel functions it launches. Leaves: what the runtime's walker
+executes. Sizes become entries computed once per tuple of input sizes; addresses are computed where they are used.
 """
 
 from __future__ import annotations

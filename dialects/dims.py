@@ -1,10 +1,11 @@
 """The algebra of sizes: what a tensor's dims are made of, from the graph API down to the plan.
 
-A `Dim` is an `int`, a symbol (`str`) or an `Expr`, always in canonical form, so that equal sizes compare equal with `==` and hash
-equal. An `Expr` is a polynomial with integer coefficients over *atoms*: symbols, and calls (`floordiv`, `min`, `max`, `broadcast`)
-whose arguments are dims again. Every symbol stands for a size ≥ 0.
+A `Dim` is an `int`, a symbol (`str`) or an `Expr`, always in canonical form, so that equal sizes compare equal with
+`==` and hash equal. An `Expr` is a polynomial with integer coefficients over *atoms*: symbols, and calls (`floordiv`,
+`min`, `max`, `broadcast`) whose arguments are dims again. Every symbol stands for a size ≥ 0.
 
-Plain Python, no IR: `dialects.types` prints dims inside types, `graph.dims` shows them to users, `passes` turn them into arithmetic.
+Plain Python, no IR: `dialects.types` prints dims inside types, `graph.dims` shows them to users, `passes` turn them
+into arithmetic.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def sub(x: Dim, y: Dim) -> Dim:
 
 
 def floordiv(x: Dim, y: Dim) -> Dim:
-    """x // y, rounded down. A quotient that is exact in every term is divided out: `6*n // 2` is `3*n`, `a*b // b` is `a`.
+    """x // y, rounded down. What divides every term is divided out: `6*n // 2` is `3*n`, `a*b // b` is `a`.
 
     Raises ZeroDivisionError where `y` is 0.
     """

@@ -1,13 +1,14 @@
-"""One class says everything about one tensor op: signature, type rule, NumPy meaning, how it is computed, documentation.
+"""One class says everything about one tensor op: signature, type rule, NumPy meaning, computation, documentation.
 
 `NnOp` is the base of every op of the `nn` dialect. A subclass gives
 
 - `infer`: the result types from operands and properties. The verifier, the graph API and the text parser all use it;
-- `evaluate`: the meaning, in NumPy: computed in float64 and rounded once. The interpreter, constant folding and the tests use it;
-- one of: `expand` (itself in smaller ops), or `element` (the scalar code of one result element, for a `Pointwise` op), or a class that
-  `passes/lower_groups.py` knows by kind (`Reduction`, matmul);
-- `tolerance`: how far compiled code may stand from `evaluate`. Most ops only give `ULP`, steps of the result's dtype; an op that sums
-  overrides the method, since its error scales with what it sums and not with the sum;
+- `evaluate`: the meaning, in NumPy: computed in float64 and rounded once. The interpreter, constant folding and the
+  tests use it;
+- one of: `expand` (itself in smaller ops), or `element` (the scalar code of one result element, for a `Pointwise` op),
+  or a class that `passes/lower_groups.py` knows by kind (`Reduction`, matmul);
+- `tolerance`: how far compiled code may stand from `evaluate`. Most ops only give `ULP`, steps of the result's dtype;
+  an op that sums overrides the method, since its error scales with what it sums and not with the sum;
 - `requires`: what must hold between sizes that only a run knows.
 """
 
@@ -51,7 +52,9 @@ PLACEHOLDER = TensorType((), i1)
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the plan checks before an op runs: `lhs` equals (`eq`) or is at most (`le`) `rhs`; `message` says so to the user."""
+    """What the plan checks before an op runs: `lhs` equals (`eq`) or is at most (`le`) `rhs`; `message` says so to the
+    user.
+    """
 
     relation: str
     lhs: Dim
@@ -67,7 +70,9 @@ class NnOp(IRDLOperation, HasFolderInterface):
     """The base of every tensor op. See the module's docstring for what a subclass gives."""
 
     ULP: ClassVar[Mapping[str, float]] = {}
-    """Steps between neighbouring numbers that compiled code may be off, by dtype; a dtype that is not named allows none."""
+    """Steps between neighbouring numbers that compiled code may be off, by dtype; a dtype that is not named allows
+    none.
+    """
     FOLDS: ClassVar[bool] = True
     """Whether a call on constants becomes a constant; False where the op is cheaper than the memory of its result."""
 
@@ -84,7 +89,9 @@ class NnOp(IRDLOperation, HasFolderInterface):
         return None
 
     def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
-        """Per result of `evaluate`, the absolute error that is allowed in each element; 0 means the same value, sign of zero included."""
+        """Per result of `evaluate`, the absolute error that is allowed in each element; 0 means the same value, sign of
+        zero included.
+        """
         from pelton.dialects.nn.reference import spacing
 
         types = [r.type for r in self.results if isinstance(r.type, TensorType)]
@@ -175,7 +182,7 @@ class NnOp(IRDLOperation, HasFolderInterface):
 
 
 def _print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> None:
-    """`{axis = 1, epsilon = 1.000000e-05}`: an attribute dictionary without the types that its parser assumes anyway."""
+    """`{axis = 1, epsilon = 1.000000e-05}`: an attribute dictionary without the types that its parser assumes."""
     if not attributes:
         return
     printer.print_string(" {")
@@ -192,7 +199,9 @@ def _print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> 
 
 
 class Pointwise(NnOp):
-    """An op each of whose result elements is scalar code over single elements of its operands: what fusion can inline anywhere."""
+    """An op each of whose result elements is scalar code over single elements of its operands: what fusion can inline
+    anywhere.
+    """
 
     traits = traits_def(Pure())
 
@@ -214,7 +223,7 @@ class Reduction(NnOp):
     @property
     @abstractmethod
     def accumulator(self) -> Attribute:
-        """The dtype elements are combined in: f32 for f16 and bf16, which are rounded once at the end; else their own."""
+        """The dtype elements are combined in: f32 for f16 and bf16, rounded once at the end; else their own."""
 
     @property
     @abstractmethod

@@ -1,7 +1,8 @@
 """`plan`: what the runtime does, one step after the other: memory, launches, copies.
 
-Sizes are dims over the symbols of the function's arguments; buffers are contiguous. Made by `passes/lower_groups.py`; memory is laid
-out by `passes/assign_buffers.py`; `codegen/plan.py` writes it as the table of numbers that the runtime walks.
+Sizes are dims over the symbols of the function's arguments; buffers are contiguous. Made by `passes/lower_groups.py`;
+memory is laid out by `passes/assign_buffers.py`; `codegen/plan.py` writes it as the table of numbers that the runtime
+walks.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def buf_type(value: SSAValue) -> BufType:
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """`plan.func @main("x" = %x : !plan.buf<[n], f32>) {…}`: arguments with the names of inputs, weights and prepared values.
+    """`plan.func @main("x" = %x : !plan.buf<[n], f32>) {…}`: arguments by name: inputs, weights, prepared values.
 
     The dims of the argument types bind the symbols.
     """
@@ -133,7 +134,7 @@ class FuncOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%t = plan.alloc : !plan.buf<…>`: memory until its last use. `assign-buffers` turns it into a view of the arena."""
+    """`%t = plan.alloc : !plan.buf<…>`: memory until its last use; `assign-buffers` finds its place in the arena."""
 
     name = "plan.alloc"
     buf = result_def(BufType)
@@ -201,7 +202,9 @@ class ViewOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ViewOp:
         name = parser.parse_unresolved_operand()
         if name.operand_name not in parser.ssa_values:
-            parser.raise_error(f"expected a buffer defined above, got %{name.operand_name}", name.span.start, name.span.end)
+            parser.raise_error(
+                f"expected a buffer defined above, got %{name.operand_name}", name.span.start, name.span.end
+            )
         source = parser.ssa_values[name.operand_name][name.index]
         parser.parse_keyword("at")
         offset = DimsAttr.parse_parameter(parser)
@@ -307,7 +310,7 @@ RELATIONS = ("eq", "le")
 
 @irdl_op_definition
 class RequireOp(IRDLOperation):
-    """`plan.require eq [a, b], "…"`: stop with the message and both sizes unless a equals (`eq`) or is at most (`le`) b."""
+    """`plan.require eq [a, b], "…"`: stop, with message and sizes, unless a = b (`eq`) or a ≤ b (`le`)."""
 
     name = "plan.require"
     relation = prop_def(StringAttr)
@@ -336,7 +339,9 @@ class RequireOp(IRDLOperation):
 
     def verify_(self) -> None:
         if self.relation.data not in RELATIONS:
-            raise VerifyException(f"'plan.require' expects a relation out of {', '.join(RELATIONS)}, got {self.relation.data}")
+            raise VerifyException(
+                f"'plan.require' expects a relation out of {', '.join(RELATIONS)}, got {self.relation.data}"
+            )
 
 
 PLAN = Dialect(

@@ -1,15 +1,15 @@
 """Scalar code by the value's type: what an op's `element` is written with.
 
-`Scalars` inserts `arith` and `math` ops at one insertion point and picks the float or the integer form, so that a kernel lowering reads
-like the formula it implements. Index arithmetic is folded while it is built (`i * 1 + 0` is `i`): the printers see few ops and known
-steps. Nothing is ever reassociated or contracted.
+`Scalars` inserts `arith` and `math` ops at one insertion point and picks the float or the integer form, so that a
+kernel lowering reads like the formula it implements. Index arithmetic is folded while it is built (`i * 1 + 0` is `i`):
+the printers see few ops and known steps. Nothing is ever reassociated or contracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
@@ -54,9 +54,10 @@ INT_COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "g
 UNARY: dict[str, type[Operation]] = {
     name: getattr(math, cls)
     for name, cls in {
-        "exp": "ExpOp", "log": "LogOp", "log1p": "Log1pOp", "sqrt": "SqrtOp", "rsqrt": "RsqrtOp", "sin": "SinOp", "cos": "CosOp",
-        "tan": "TanOp", "asin": "AsinOp", "acos": "AcosOp", "atan": "AtanOp", "atanh": "AtanhOp", "tanh": "TanhOp", "erf": "ErfOp",
-        "floor": "FloorOp", "ceil": "CeilOp", "roundeven": "RoundEvenOp", "trunc": "TruncOp",
+        "exp": "ExpOp", "log": "LogOp", "log1p": "Log1pOp", "sqrt": "SqrtOp", "rsqrt": "RsqrtOp", "sin": "SinOp",
+        "cos": "CosOp", "tan": "TanOp", "asin": "AsinOp", "acos": "AcosOp", "atan": "AtanOp", "atanh": "AtanhOp",
+        "tanh": "TanhOp", "erf": "ErfOp", "floor": "FloorOp", "ceil": "CeilOp", "roundeven": "RoundEvenOp",
+        "trunc": "TruncOp",
     }.items()
 }  # fmt: skip
 
@@ -77,7 +78,9 @@ class Scalars:
     # memory
     @contextmanager
     def where(self, condition: SSAValue) -> Generator[None]:
-        """Code inside runs for lanes where `condition` holds only: others load nothing and fail no check, their values are void."""
+        """Code inside runs for lanes where `condition` holds only: others load nothing and fail no check, their values
+        are void.
+        """
         outer = self.guard
         self.guard = condition if outer is None else self.binary("and", outer, condition)
         try:
@@ -100,10 +103,9 @@ class Scalars:
 
     # constants
     def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:
-        if is_float(dtype):
-            return self.insert(arith.ConstantOp(FloatAttr(float(value), dtype)))  # pyright: ignore[reportArgumentType]
-        assert isinstance(dtype, IntegerType | IndexType)
-        return self.insert(arith.ConstantOp(IntegerAttr(int(value), dtype)))
+        kind: Any = dtype
+        number = FloatAttr(float(value), kind) if is_float(dtype) else IntegerAttr(int(value), kind)
+        return self.insert(arith.ConstantOp(number))
 
     def index(self, value: int) -> SSAValue:
         return self.constant(value, INDEX)
@@ -136,7 +138,8 @@ class Scalars:
 
     # arithmetic
     def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv rem max min and or xor shl shr` on integers.
+        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv rem max min and or xor shl shr`
+        on integers.
 
         `rem` has the sign of `x`, as C's `%`. Integer division by zero gives 0.
         """
@@ -207,7 +210,9 @@ class Scalars:
 
     # conversions
     def cast(self, x: SSAValue, to: Attribute) -> SSAValue:
-        """`x` as another scalar type: floats round to nearest even, float → integer truncates and saturates, bool is 0 or 1."""
+        """`x` as another scalar type: floats round to nearest even, float → integer truncates and saturates, bool is 0
+        or 1.
+        """
         match x.type, to:
             case a, b if a == b:
                 return x
@@ -244,9 +249,7 @@ class Scalars:
     def _int_to_float(self, x: SSAValue, to: Attribute) -> SSAValue:
         if is_bool(x.type):
             x = self.insert(arith.ExtUIOp(x, IntegerType(32)))
-        direct = (
-            to if bytes_of(to) >= 4 else F64
-        )  # a half through f64, which holds every integer that a half tells apart
+        direct = to if bytes_of(to) >= 4 else F64  # f64 holds every integer that a half tells apart
         return self.cast(self.insert(arith.SIToFPOp(x, direct)), to)  # pyright: ignore[reportArgumentType]
 
     def widen(self, x: SSAValue) -> SSAValue:

@@ -1,7 +1,7 @@
 """What goes in and out of a model, read off its graph.
 
-Enters: a module with one `func.func` of `nn` ops, before any pass. Leaves: descriptions of inputs, outputs, weights and constants in the
-artifact's terms.
+Enters: a module with one `func.func` of `nn` ops, before any pass. Leaves: descriptions of inputs, outputs, weights
+and constants in the artifact's terms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def describe(module: ModuleOp, constants: Container[str]) -> Signature:
     """
     functions = [f for f in module.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration]
     if len(functions) != 1:
-        raise CompileError("a model is one function", expected="a module with one func.func", got=f"{len(functions)} of them")
+        raise CompileError(
+            "a model is one function", expected="a module with one func.func", got=f"{len(functions)} of them"
+        )
     main = functions[0]
     returned = main.get_return_op()
     if returned is None:

@@ -1,7 +1,8 @@
 """The types of the `nn` dialect, and dims as IR text.
 
-`!nn.tensor<[batch, 128], f32>` is a tensor value: symbolic dims, element type, device (`"cpu:0"` is not written). `DimsAttr` holds the
-canonical dims of `dialects.dims` in one Python tuple, so that hashing and comparing run at C speed.
+`!nn.tensor<[batch, 128], f32>` is a tensor value: symbolic dims, element type, device (`"cpu:0"` is not written).
+`DimsAttr` holds the canonical dims of `dialects.dims` in one Python tuple, so that hashing and comparing run at C
+speed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""The passes: one file, one frozen dataclass, one name each (`fuse_groups.py`, `FuseGroups`, `fuse-groups`). `compiler.py` orders them."""
+"""The passes: one file, one class, one name each (`fuse_groups.py`, `FuseGroups`, `fuse-groups`).
+
+`compiler.py` puts them in order.
+"""

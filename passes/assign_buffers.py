@@ -1,9 +1,9 @@
 """`assign-buffers`: where in one arena each temporary of a plan stands.
 
-Before: `plan.alloc` per temporary. After: one `plan.arena` and a `plan.view` of it per temporary. Temporaries that are never alive together
-share a slot; a slot is as large as its largest tenant, symbolic sizes included, so that one layout serves every size. The result of a
-launch takes over the memory of an input that ends there, where the kernel reads each element only before it writes the same place.
-Inputs, weights and results of the function are never taken.
+Before: `plan.alloc` per temporary. After: one `plan.arena` and a `plan.view` of it per temporary. Temporaries that
+are never alive together share a slot; a slot is as large as its largest tenant, symbolic sizes included, so that one
+layout serves every size. The result of a launch takes over the memory of an input that ends there, where the kernel
+reads each element only before it writes the same place. Inputs, weights and results of the function are never taken.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def _free_slot(slots: list[Slot], step: int, size: Dim) -> Slot:
     """A slot that is free and whose size is known to compare with `size`; the one that grows least, else a new one."""
     best: tuple[int, Slot] | None = None
     for slot in slots:
-        if slot.free_after < step and (cost := _growth(slot.size, size)) is not None:
-            if best is None or cost < best[0]:
-                best = cost, slot
+        cost = _growth(slot.size, size) if slot.free_after < step else None
+        if cost is not None and (best is None or cost < best[0]):
+            best = cost, slot
     if best is None:
         slots.append(Slot(size, step))
         return slots[-1]

@@ -1,7 +1,8 @@
 """`choose-kernels`: which kernel computes what, and in which layout it wants its operands.
 
-Before: `nn.matmul %a, %w`. After, on a CPU: the right operand packed in panels as wide as the target's register tile, `nn.pack %w {width
-= 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU reads the operand as it is.
+Before: `nn.matmul %a, %w`. After, on a CPU: the right operand packed in panels as wide as the target's register tile,
+`nn.pack %w {width = 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU reads the
+operand as it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`expand-ops`: ops that are shorthand for others become them.
 
-Before: `%y = nn.softmax %x {axis = 1}`; after: max, subtract, exp, sum, divide. What an op stands for is its own `expand`. Next:
+Before: `%y = nn.softmax %x {axis = 1}`; after: max, subtract, exp, sum, divide. What an op stands for is its own
+`expand`. Next:
 `simplify`, which finds what the expansions have in common.
 """
 

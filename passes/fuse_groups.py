@@ -1,11 +1,13 @@
 """`fuse-groups`: which ops one kernel computes.
 
-Before: a function of primitive ops. After: every op but views stands in an `nn.group`, and only a group's last op leaves it.
+Before: a function of primitive ops. After: every op but views stands in an `nn.group`, and only a group's last op
+leaves it.
 
-The ops are visited from the last to the first. An op joins the group of its users if all of them are in one group and the group's loop
-nest can compute it on the way, without computing any element twice; otherwise it starts a group of its own. Since all users are in one
-group, no path leads out of it and back: groups can be put in order by construction. Index arithmetic in disguise (constants, ranges,
-broadcasts) is never worth memory: it is copied into every group that reads it.
+The ops are visited from the last to the first. An op joins the group of its users if all of them are in one group and
+the group's loop nest can compute it on the way, without computing any element twice; otherwise it starts a group of
+its own. Since all users are in one group, no path leads out of it and back: groups can be put in order by
+construction. Index arithmetic in disguise (constants, ranges, broadcasts) is never worth memory: it is copied into
+every group that reads it.
 
 | op | joins | the group becomes |
 |---|---|---|
@@ -114,18 +116,22 @@ def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> l
                 users.setdefault(cluster, []).append((user, use.index))
         else:
             in_memory = True
-    found: list[Cluster] = []
-    if isinstance(op, FREE) and not separate:
-        found = list(users)
-    elif not in_memory and len(users) == 1 and not separate and _join(op, *next(iter(users.items()))):
-        found = list(users)
-    else:
-        in_memory = True
+    found = list(users)
+    if separate or not (isinstance(op, FREE) or (not in_memory and _joins(op, users))):
+        found, in_memory = [], True
     for cluster in found:
         cluster.ops.append(op)
     if in_memory:
         found.append(Cluster(*_start(op), [op]))
     return found
+
+
+def _joins(op: NnOp, users: dict[Cluster, list[tuple[NnOp, int]]]) -> bool:
+    """Whether all users are in one cluster, and that takes the op in."""
+    if len(users) != 1:
+        return False
+    ((cluster, uses),) = users.items()
+    return _join(op, cluster, uses)
 
 
 def _inlines(user: NnOp, operand: int) -> bool:
@@ -212,7 +218,9 @@ def _from_row(op: Operation, cluster: Cluster) -> bool:
     if isinstance(op, Reduction):
         return op.tensor().shape == cluster.space and op.axis_index == op.tensor().rank - 1
     rows = [v for v in op.operands if isinstance(v.type, TensorType) and v.type.shape == cluster.rows]
-    return isinstance(op, Elementwise) and any(isinstance(v.owner, Operation) and _from_row(v.owner, cluster) for v in rows)
+    return isinstance(op, Elementwise) and any(
+        isinstance(v.owner, Operation) and _from_row(v.owner, cluster) for v in rows
+    )
 
 
 def _keeps_lanes(op: NnOp) -> bool:

@@ -1,9 +1,9 @@
 """`lower-groups`: from tensors to memory. Each `nn.group` becomes a kernel function and a launch, each function a plan.
 
-Before: functions of groups and views. After: `kernel.func`s, each text once however often it is launched, and a `plan.func` for each
-function, where every value is a buffer: results of launches are allocated, reshapes are views, what the function returns is written
-straight into the caller's memory. How a group's loops come about stands in `lowering/`, a file per nest. Next: the kernel passes shape
-the loops, `assign-buffers` lays out the memory.
+Before: functions of groups and views. After: `kernel.func`s, each text once however often it is launched, and a
+`plan.func` for each function, where every value is a buffer: results of launches are allocated, reshapes are views,
+what the function returns is written straight into the caller's memory. How a group's loops come about stands in
+`lowering/`, a file per nest. Next: the kernel passes shape the loops, `assign-buffers` lays out the memory.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ class LowerGroups(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = Kernels()
         plans = [
-            Lowering(kernels, f).run()
-            for f in op.body.block.ops
-            if isinstance(f, func.FuncOp) and not f.is_declaration
+            Lowering(kernels, f).run() for f in op.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration
         ]
         for old in list(op.body.block.ops):
             if isinstance(old, func.FuncOp):
@@ -72,7 +70,7 @@ class Launch:
 
 @dataclass(eq=False)
 class Kernels:
-    """The kernel functions of a module: by the structure of the groups they came from, and by their text without the name."""
+    """The kernel functions of a module: by the structure of their groups, and by their text without the name."""
 
     functions: dict[str, kernel.FuncOp] = field(default_factory=dict[str, kernel.FuncOp])
     names: set[str] = field(default_factory=set[str])
@@ -110,7 +108,9 @@ def structure(group: GroupOp) -> Hashable:
     numbers: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
     parts: list[Hashable] = [group.kind, *(arg.type for arg in group.body.block.args)]
     for op in group.body.block.ops:
-        parts.append((op.name, tuple(op.properties.items()), tuple(numbers[v] for v in op.operands), tuple(op.result_types)))
+        parts.append(
+            (op.name, tuple(op.properties.items()), tuple(numbers[v] for v in op.operands), tuple(op.result_types))
+        )
         numbers.update((r, len(numbers) + k) for k, r in enumerate(op.results))
     return tuple(parts)
 

@@ -1,7 +1,7 @@
 """`simplify`: fewer ops, the same values. Canonicalize, then common subexpressions, then what nobody uses.
 
-The three are xDSL's own passes; what is canonical stands in each op's class. cse ignores where an op came from, so equal ops from
-different lines become one.
+The three are xDSL's own passes; what is canonical stands in each op's class. cse ignores where an op came from, so
+equal ops from different lines become one.
 """
 
 from __future__ import annotations

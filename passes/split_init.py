@@ -1,8 +1,9 @@
 """`split-init`: what depends on weights alone is computed once, when a model is bound, not at every execute.
 
-Before: `func.func @main` packs its weights at every call. After: `func.func @init` packs them and returns them; `@main` takes what
-`@init` returns as further arguments, named `prepared0`, `prepared1`, …. Only ops that some weight reaches move: constants alone are
-cheaper where they are used.
+Before: `func.func @main` packs its weights at every call. After: `func.func @init` packs them and returns them;
+`@main` takes what
+`@init` returns as further arguments, named `prepared0`, `prepared1`, …. Only ops that some weight reaches move:
+constants alone are cheaper where they are used.
 """
 
 from __future__ import annotations

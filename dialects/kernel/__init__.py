@@ -6,11 +6,11 @@ Three nested kinds of parallelism and nothing else:
 |---|---|---|---|
 | `kernel.grid` | independent items | a range, split over the pool | a thread block per item |
 | `kernel.lanes` | cooperative elementwise | SIMD over the last index, masked tail | threads of the block, strided |
-| `kernel.reduce` | lanes with one combined value | vector accumulator, then a fixed tree | shuffles, then shared memory |
+| `kernel.reduce` | lanes with one combined value | vector sums, then a fixed tree | shuffles, then shared memory |
 
-Scalars are upstream `arith`, `math` and `scf`. Integer division never traps: by zero it gives 0, and INT_MIN / -1 wraps. Float to
-integer truncates and saturates, NaN gives 0. Between two sibling loops all lanes see each other's stores. A value is uniform (the
-same in all lanes) or varying: that is computed by whoever needs it, never written.
+Scalars are upstream `arith`, `math` and `scf`. Integer division never traps: by zero it gives 0, and INT_MIN / -1
+wraps. Float to integer truncates and saturates, NaN gives 0. Between two sibling loops all lanes see each other's
+stores. A value is uniform (the same in all lanes) or varying: that is computed by whoever needs it, never written.
 
 Made by `passes/lower_groups.py`, shaped by the passes after it, printed as source by `codegen/`.
 """
@@ -43,6 +43,6 @@ KERNEL = Dialect(
 )
 
 __all__ = [
-    "INDEX", "KERNEL", "KINDS", "BarrierOp", "BufType", "CallOp", "CheckOp", "DimOp", "FuncOp", "GridOp", "LanesOp", "LoadOp", "Loop",
-    "ReduceOp", "ScratchOp", "StoreOp", "YieldOp",
+    "INDEX", "KERNEL", "KINDS", "BarrierOp", "BufType", "CallOp", "CheckOp", "DimOp", "FuncOp", "GridOp", "LanesOp",
+    "LoadOp", "Loop", "ReduceOp", "ScratchOp", "StoreOp", "YieldOp",
 ]  # fmt: skip

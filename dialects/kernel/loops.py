@@ -1,4 +1,4 @@
-"""Kernel functions and their three nested kinds of parallelism: `grid`, `lanes`, `reduce`; and the hole of a hand schedule, `call`."""
+"""Kernel functions, their three nested kinds of parallelism (`grid`, `lanes`, `reduce`), and hand schedules (`call`)."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ KINDS = ("add", "mul", "max", "min")
 class FuncOp(IRDLOperation):
     """`kernel.func @f(%x : !kernel.buf<[n], f32>) sizes [n] {…}`: a kernel over buffers.
 
-    Its parameters are the buffers, then the symbols of `sizes` in their order; a launch binds both by position. Schedule choices
-    (`lanes`, `threads`) stand in the attributes.
+    Its parameters are the buffers, then the symbols of `sizes` in their order; a launch binds both by position.
+    Schedule choices (`lanes`, `threads`) stand in the attributes.
     """
 
     name = "kernel.func"
@@ -116,9 +116,7 @@ class DimOp(IRDLOperation):
 
 def _parse_space(parser: Parser) -> tuple[list[Parser.Argument], list[SSAValue]]:
     """`(%i, %j) in (%m, %n)`."""
-    args = parser.parse_comma_separated_list(
-        parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
-    )
+    args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False))
     parser.parse_keyword("in")
     bounds = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
     return [a.resolve(INDEX) for a in args], [parser.resolve_operand(b, INDEX) for b in bounds]
@@ -158,7 +156,7 @@ class Loop(IRDLOperation):
 
 @irdl_op_definition
 class GridOp(Loop):
-    """`kernel.grid (%i) in (%m) {…}`: independent items. A range that the pool splits on a CPU, a thread block each on a GPU."""
+    """`kernel.grid (%i) in (%m) {…}`: independent items: a range on a CPU, thread blocks on a GPU."""
 
     name = "kernel.grid"
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
@@ -166,7 +164,7 @@ class GridOp(Loop):
 
 @irdl_op_definition
 class LanesOp(Loop):
-    """`kernel.lanes (%i, %j) in (%m, %n) {…}`: all lanes of the team run the space together; the last index is the contiguous one."""
+    """`kernel.lanes (%i, %j) in (%m, %n) {…}`: the team's lanes share the space; the last index is contiguous."""
 
     name = "kernel.lanes"
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
@@ -187,10 +185,10 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class ReduceOp(Loop):
-    """`%mx, %sum = kernel.reduce max, add (%j) in (%n) {… kernel.yield %v, %w : f32, f32 }`: combined over all lanes, uniform.
+    """`%m, %s = kernel.reduce max, add (%j) in (%n) {… kernel.yield %v, %w : f32, f32 }`: combined over all lanes.
 
-    Kinds: `add`, `mul`, `max`, `min`; float max and min propagate NaN. An empty space yields the kind's identity (0, 1, -inf or the
-    smallest integer, +inf or the largest).
+    Kinds: `add`, `mul`, `max`, `min`; float max and min propagate NaN. An empty space yields the kind's identity (0,
+    1, -inf or the smallest integer, +inf or the largest).
     """
 
     name = "kernel.reduce"
@@ -244,10 +242,10 @@ class ReduceOp(Loop):
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """`kernel.call @matmul(%a, %b) : (T, T) epilogue (%acc : f32, %i : index, %j : index) {…}`: a hand schedule with a hole.
+    """`kernel.call @matmul(%a, %b) : (T, T) epilogue (%acc : f32, %i : index, %j : index) {…}`: a hand schedule.
 
-    The schedule (by name, from `kernels/`) decides loops, tiles and order; for every element it finishes it runs the region, which
-    stores what becomes of the accumulator `%acc` at its indices. `parameters` are the schedule's own.
+    The schedule (by name, from `kernels/`) decides loops, tiles and order; for every element it finishes it runs the
+    region, which stores what becomes of the accumulator `%acc` at its indices. `parameters` are the schedule's own.
     """
 
     name = "kernel.call"
@@ -287,7 +285,7 @@ class CallOp(IRDLOperation):
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """`kernel.barrier`: the lanes of a team wait for each other. Nothing on a CPU; `insert-barriers` puts it in for a GPU."""
+    """`kernel.barrier`: the lanes of a team wait for each other; `insert-barriers` puts it in, for a GPU only."""
 
     name = "kernel.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -296,9 +294,10 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckOp(IRDLOperation):
-    """`kernel.check %ok, %index, %value, "gather: index out of range"`: a lane whose `%ok` is false records itself; work goes on.
+    """`kernel.check %ok, %index, %value, "gather: index out of range"`: a lane without `%ok` records itself and goes on.
 
-    Of all failing lanes of a launch the one with the lowest `%index` (a linear element index) is reported, with its `%value`.
+    Of all failing lanes of a launch the one with the lowest `%index` (a linear element index) is reported, with its
+    `%value`.
     """
 
     name = "kernel.check"

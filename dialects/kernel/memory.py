@@ -1,4 +1,4 @@
-"""Loads, stores and scratch of the kernel dialect. An index without a guard is in bounds; whoever makes the op sees to it."""
+"""Loads, stores and scratch of the kernel dialect. Whoever makes one sees to it that an unguarded index is in bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pelton.dialects.kernel.types import BufType
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """`%v = kernel.load %x[%i, %j] if %ok else %fill : !kernel.buf<…>`: one element, or `%fill` where `%ok` is false."""
+    """`%v = kernel.load %x[%i, %j] if %ok else %fill : !kernel.buf<…>`: one element, or `%fill`."""
 
     name = "kernel.load"
     buf = operand_def(BufType)
@@ -54,7 +54,9 @@ class LoadOp(IRDLOperation):
             parser.parse_keyword("else")
             fill = parser.parse_unresolved_operand()
         t = _parse_buf_type(parser)
-        return cls(parser.resolve_operand(name, t), index, guard, parser.resolve_operand(fill, t.elem) if fill else None)
+        return cls(
+            parser.resolve_operand(name, t), index, guard, parser.resolve_operand(fill, t.elem) if fill else None
+        )
 
     def print(self, printer: Printer) -> None:
         _print_access(printer, self)
@@ -156,6 +158,4 @@ def _verify_access(op: LoadOp | StoreOp) -> None:
     if len(op.index) != len(t.shape):
         raise VerifyException(f"'{op.name}' expects {len(t.shape)} indices into {t}, got {len(op.index)}")
     if op.value.type != t.elem:
-        raise VerifyException(
-            f"'{op.name}' expects a value of {t.elem} for {t}, got {op.value.type}; convert with arith.extf or arith.truncf"
-        )
+        raise VerifyException(f"'{op.name}' expects a value of {t.elem} for {t}, got {op.value.type}; convert it")

@@ -21,8 +21,8 @@ SPACES = ("global", "team")
 class BufType(ParametrizedAttribute, TypeAttribute):
     """`!kernel.buf<[m, n], f32>`, `!kernel.buf<[m, n], f32, strided [ldx, 1]>`, `!kernel.buf<[32, 33], f32, team>`.
 
-    `team` is one team's own scratch: a tile in the L1 cache on a CPU, shared memory on a GPU. Without `strided` the elements stand
-    row by row.
+    `team` is one team's own scratch: a tile in the L1 cache on a CPU, shared memory on a GPU. Without `strided` the
+    elements stand row by row.
     """
 
     name = "kernel.buf"

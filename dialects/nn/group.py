@@ -1,4 +1,4 @@
-"""`nn.group`: what becomes one kernel. The fusion passes make groups; `lower-groups` turns each into a kernel function and a launch."""
+"""`nn.group`: what becomes one kernel. `fuse-groups` makes groups; `lower-groups` makes a kernel and a launch of each."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ class YieldOp(IRDLOperation):
 class GroupOp(IRDLOperation):
     """`%y = nn.group "row" (%x, %b) {^bb0(%0 : T, %1 : U): … nn.yield %v : V}`: ops that one kernel computes.
 
-    `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another axis), `matmul` or
-    `transpose` (a permutation that moves the last axis). Isolated, so that equal groups have equal text and are compiled once.
+    `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another
+    axis), `matmul` or
+    `transpose` (a permutation that moves the last axis). Isolated, so that equal groups have equal text and are
+    compiled once.
     """
 
     name = "nn.group"

@@ -1,7 +1,7 @@
 """Loop nests of groups without team cooperation: a lane computes one result element by itself.
 
-`elementwise` and `column` groups are one nest: a column reduction is a sequential loop inside the lane, so that neighbouring lanes read
-neighbouring columns.
+`elementwise` and `column` groups are one nest: a column reduction is a sequential loop inside the lane, so that
+neighbouring lanes read neighbouring columns.
 """
 
 from __future__ import annotations

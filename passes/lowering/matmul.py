@@ -1,7 +1,8 @@
 """The loop nest of `matmul` groups: a hand schedule, and the elementwise tail of the group in its hole.
 
-The schedule sees a plain product: rows are all leading dims of the left operand as one where the right one is shared, else the leading
-dims are one batch. The tail is computed per finished element, so bias, activation and residual cost no pass over memory.
+The schedule sees a plain product: rows are all leading dims of the left operand as one where the right one is shared,
+else the leading dims are one batch. The tail is computed per finished element, so bias, activation and residual cost
+no pass over memory.
 """
 
 from __future__ import annotations
@@ -69,5 +70,3 @@ def _tail(nest: Nest, block: Block, batch: tuple[Dim, ...], rows: tuple[Dim, ...
     value = nest.read(nest.root.results[0], index)
     out = nest.output(space)
     nest.b.builder.insert(StoreOp(value, out, flat))
-
-

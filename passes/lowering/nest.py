@@ -1,10 +1,11 @@
 """What all loop nests share: the kernel function in the making, and the scalar that a tensor value has at an index.
 
-Values are pulled: a nest asks for the group's result at an index, and `Nest.read` emits the scalar code for it, back to loads from the
-group's inputs. What is computed once per scope is remembered per scope, so nothing is emitted twice within one loop body.
+Values are pulled: a nest asks for the group's result at an index, and `Nest.read` emits the scalar code for it, back
+to loads from the group's inputs. What is computed once per scope is remembered per scope, so nothing is emitted twice
+within one loop body.
 
-Every size becomes a symbol of the function that a launch binds (`n0`, `n1`, … in order of appearance): kernels of equal structure have
-equal text, whatever the model calls its dims, and contain no dim arithmetic.
+Every size becomes a symbol of the function that a launch binds (`n0`, `n1`, … in order of appearance): kernels of
+equal structure have equal text, whatever the model calls its dims, and contain no dim arithmetic.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
 
 
 class KernelScalars(Scalars):
-    """Scalars whose sizes are the enclosing kernel function's own symbols; sizes and index constants stand once, at its top."""
+    """Scalars of a kernel function: its own symbols are the sizes; sizes and index constants stand once, at its top."""
 
     def __init__(self, builder: Builder, symbol: Callable[[Dim], str]) -> None:
         super().__init__(builder)
@@ -66,7 +67,7 @@ class KernelScalars(Scalars):
 
 @dataclass(eq=False)
 class Argument:
-    """One parameter of the kernel: which group input it is, under which shape, and whether only the finished index reads it."""
+    """One parameter of the kernel: the group input, the shape it is seen as, and whether only the finished index reads it."""
 
     value: SSAValue
     shape: tuple[Dim, ...]
@@ -76,7 +77,7 @@ class Argument:
 
 @dataclass(eq=False)
 class Flat:
-    """Leading dims that the nest runs as one: `index` is the full index, `flat` the short one, `shape` the short shape."""
+    """Leading dims that the nest runs as one: the full shape and index, and the short ones."""
 
     full: tuple[Dim, ...]
     index: tuple[SSAValue, ...]

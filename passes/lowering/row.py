@@ -1,8 +1,9 @@
 """The loop nest of `row` groups: softmax, norms, every reduction along the last axis with what surrounds it.
 
-One grid item is one row. Each reduction is a loop of the team over the row; values per row are computed between the loops; the last loop
-stores the result. What two loops need is computed in both: rows are short of memory traffic, not of arithmetic. The exception is an
-expensive value of the result's type: the first loop that computes it stores it in the result's memory, where the later ones find it.
+One grid item is one row. Each reduction is a loop of the team over the row; values per row are computed between the
+loops; the last loop stores the result. What two loops need is computed in both: rows are short of memory traffic, not
+of arithmetic. The exception is an expensive value of the result's type: the first loop that computes it stores it in
+the result's memory, where the later ones find it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def lower_row(nest: Nest) -> None:
                 nest.bound[result] = nest.read(result, (*outer, nest.zero))
         root = nest.root.results[0]
         if nest.result.shape == per_row:
-            nest.store(nest.bound[root] if root in nest.bound else nest.read(root, (*outer, nest.zero)), (*outer, nest.zero))
+            nest.store(
+                nest.bound[root] if root in nest.bound else nest.read(root, (*outer, nest.zero)), (*outer, nest.zero)
+            )
             return
         with nest.loop(LanesOp, space[-1:]) as inner:
             nest.finished = (*outer, *inner)
@@ -75,9 +78,9 @@ def _kept(ops: list[NnOp], nest: Nest) -> SSAValue | None:
     for op in reversed(ops):
         value = op.results[0]
         expensive = any(v.owner.name in EXPENSIVE for v in _needs(value) if isinstance(v.owner, NnOp))
-        if value.type == nest.result and expensive and value is not nest.root.results[0]:
-            if sum(value in loop for loop in loops) > 1:
-                return value
+        fits = value.type == nest.result and value is not nest.root.results[0]
+        if fits and expensive and sum(value in loop for loop in loops) > 1:
+            return value
     return None
 
 

@@ -1,8 +1,8 @@
 """The loop nest of `transpose` groups: a permutation that moves the last axis, and the elementwise ops before it.
 
-Read along the operand's last axis, written along the result's: one of the two would touch a cache line per element. So a grid item moves
-one square tile through team memory; both global accesses are contiguous, only the tile is read across. Its rows are one element longer
-than the square, so that on a GPU a column's elements lie in different banks.
+Read along the operand's last axis, written along the result's: one of the two would touch a cache line per element.
+So a grid item moves one square tile through team memory; both global accesses are contiguous, only the tile is read
+across. Its rows are one element longer than the square, so that on a GPU a column's elements lie in different banks.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ def lower_transpose(nest: Nest) -> None:
     op = nest.root
     assert isinstance(op, PermuteOp)
     shape, rank = nest.result.shape, len(op.order)
-    across, along = op.order.index(rank - 1), rank - 1  # the result's axes that the operand's and its own last axis run along
+    across, along = (
+        op.order.index(rank - 1),
+        rank - 1,
+    )  # the result's axes that the operand's and its own last axis run along
     others = [k for k in range(rank) if k not in (across, along)]
     tiles: list[Dim] = [dims.ceildiv(shape[k], SIDE) for k in (across, along)]
     with nest.loop(GridOp, [*(shape[k] for k in others), *tiles]) as outer:
-        scratch = nest.b.insert(ScratchOp.create(result_types=[BufType([SIDE, SIDE + 1], nest.result.dtype, space="team")]))
+        scratch = nest.b.insert(
+            ScratchOp.create(result_types=[BufType([SIDE, SIDE + 1], nest.result.dtype, space="team")])
+        )
         scratch.name_hint = "tile"
         corner = [nest.b.mul(t, nest.b.index(SIDE)) for t in outer[-2:]]
 
