@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, SupportsIndex, TypeAlias, cast, overload
 
 from pelton.dialects import dims
@@ -50,7 +51,7 @@ class Dim:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim):
             return self._value == other._value
-        return self._value == other if isinstance(other, int | str) else NotImplemented
+        return self._value == other if isinstance(other, _OPERANDS) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -262,4 +263,4 @@ def _refused(x: Dim, sign: str, y: object, remedy: str) -> Any:
     raise GraphTypeError(f"sizes know + - * and //, not {sign}: {x} {sign} {y}", remedy=remedy)
 
 
-_OPERANDS = (Dim, int, str)
+_OPERANDS = (Dim, int, str, Integral)

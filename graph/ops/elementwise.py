@@ -60,6 +60,9 @@ def div(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
     """`lhs / rhs`.
 
     Where both are integers or bools the result is float64, as in NumPy; beside an integer tensor a float is, too.
+
+    >>> Graph("g", lambda x: ops.div(x.cast(DType.int32), 2), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float64[n, 4] on cpu:0))
     """
     x, y = lhs, rhs
     if not common_dtype("ops.div", [x, y]).is_float():
@@ -89,7 +92,11 @@ def mod(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
 
 
 def pow(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
-    """`lhs` to the power `rhs`. An integer tensor takes a Python int ≥ 0 as exponent; ValueError for any other."""
+    """`lhs` to the power `rhs`. An integer tensor takes a Python int ≥ 0 as exponent; ValueError for any other.
+
+    >>> Graph("g", lambda x: ops.pow(x, 0.5), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
+    """
     if isinstance(lhs, Value) and isinstance(rhs, int) and not isinstance(rhs, bool):
         if not lhs.dtype.is_float():
             return _integer_power(lhs, rhs)
@@ -129,7 +136,11 @@ def minimum(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
 
 # comparisons
 def equal(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
-    """Whether `lhs` equals `rhs`, as bool; false where either is NaN."""
+    """Whether `lhs` equals `rhs`, as bool; false where either is NaN.
+
+    >>> Graph("g", lambda x: ops.equal(x, 1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (bool[n, 4] on cpu:0))
+    """
     return _binary("ops.equal", "equal", lhs, rhs)
 
 
@@ -193,6 +204,9 @@ def bitwise_not(x: TensorLike) -> TensorValue:
 def cast(x: TensorLike, dtype: DType) -> TensorValue:
     """`x` in another dtype. Floats round to nearest even; a float becomes an integer by dropping its fraction, held at
     the integer's limits (NaN gives 0); to bool, whatever is not 0 is true. TypeError where `dtype` is no DType.
+
+    >>> Graph("g", lambda x: ops.cast(x, DType.int8), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (int8[n, 4] on cpu:0))
     """
     element_type(dtype)
     return cast_to("ops.cast", tensor("ops.cast", "x", x), dtype)

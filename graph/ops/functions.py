@@ -165,6 +165,9 @@ def gelu(x: TensorLike, approximate: str = "none") -> TensorValue:
 
     `approximate`: "none" is exact, by erf; "tanh" is 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))); "quick" is x ·
     sigmoid(1.702 x). ValueError for another name.
+
+    >>> Graph("g", lambda x: ops.gelu(x, approximate="tanh"), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     if approximate not in APPROXIMATIONS:
         raise wrong("ops.gelu: approximate is unknown", " or ".join(map(repr, APPROXIMATIONS)), repr(approximate))

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 def concat(original_vals: Iterable[TensorLike], axis: int = 0) -> TensorValue:
     """Tensors one behind the other along `axis`; dtypes promote as by `ops.add`. Raises ValueError for none at all, or
     where another size differs.
+
+    >>> Graph("g", lambda x: ops.concat([x, x], axis=0), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[2*n, 4] on cpu:0))
     """
     op = "ops.concat"
     values = _tensors(op, "original_vals", original_vals)
@@ -48,6 +51,9 @@ def stack(values: Iterable[TensorLike], axis: int = 0) -> TensorValue:
     """Tensors of one shape side by side along a new dim `axis`.
 
     Raises ValueError for none at all, or where shapes differ.
+
+    >>> Graph("g", lambda x: ops.stack([x, x], axis=-1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4, 2] on cpu:0))
     """
     op = "ops.stack"
     tensors = _tensors(op, "values", values)
@@ -73,6 +79,9 @@ def split(x: TensorLike, split_sizes: Sequence[DimLike], axis: int = 0) -> list[
     """`x` cut along `axis` into pieces of these sizes, in order.
 
     ValueError where they do not add up to the size of `x`.
+
+    >>> Graph("g", lambda x: ops.split(x, [1, 3], axis=1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 1] on cpu:0, float32[n, 3] on cpu:0))
     """
     op = "ops.split"
     value = tensor(op, "x", x)
@@ -88,7 +97,11 @@ def split(x: TensorLike, split_sizes: Sequence[DimLike], axis: int = 0) -> list[
 
 
 def chunk(x: TensorLike, chunks: int, axis: int = 0) -> list[TensorValue]:
-    """`x` cut along `axis` into `chunks` pieces of one size. ValueError where its size is no multiple of `chunks`."""
+    """`x` cut along `axis` into `chunks` pieces of one size. ValueError where its size is no multiple of `chunks`.
+
+    >>> Graph("g", lambda x: ops.chunk(x, 2, axis=1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 2] on cpu:0, float32[n, 2] on cpu:0))
+    """
     op = "ops.chunk"
     value = tensor(op, "x", x)
     at = axis_of(op, axis, value.rank)
@@ -125,6 +138,9 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> TensorValue:
     """`x` where `condition` is true, else `y`. All three broadcast together; `x` and `y` promote as by `ops.add`.
 
     Raises ValueError where `condition` is not of dtype bool.
+
+    >>> Graph("g", lambda x: ops.where(x > 0, x, 0.0), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     op = "ops.where"
     chosen = tensor(op, "condition", condition)

@@ -78,6 +78,9 @@ def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> TensorValue
     """Dims `start_dim` to `end_dim`, both included, as one.
 
     A tensor of rank 0 becomes [1]. ValueError where they are out of order.
+
+    >>> Graph("g", lambda x: ops.flatten(x), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[4*n] on cpu:0))
     """
     op = "ops.flatten"
     value = tensor(op, "x", x)
@@ -96,6 +99,9 @@ def unsqueeze(x: TensorLike, axis: int) -> TensorValue:
     """A new dim of size 1 at `axis` of the result; -1 makes it the last.
 
     ValueError where the result has no such axis.
+
+    >>> Graph("g", lambda x: ops.unsqueeze(x, -1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4, 1] on cpu:0))
     """
     op = "ops.unsqueeze"
     value = tensor(op, "x", x)
@@ -119,7 +125,11 @@ def squeeze(x: TensorLike, axis: int) -> TensorValue:
 
 
 def permute(x: TensorLike, dims: Sequence[int]) -> TensorValue:
-    """Dims in another order: dim k of the result is dim `dims[k]` of `x`. ValueError unless each stands there once."""
+    """Dims in another order: dim k of the result is dim `dims[k]` of `x`. ValueError unless each stands there once.
+
+    >>> Graph("g", lambda x: ops.permute(x, [1, 0]), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[4, n] on cpu:0))
+    """
     op = "ops.permute"
     value = tensor(op, "x", x)
     if isinstance(dims, str) or not isinstance(dims, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -147,6 +157,9 @@ def broadcast_to(x: TensorLike, shape: ShapeLike, out_dims: ShapeLike | None = N
 
     `out_dims` gives other names to the sizes of the result, as `rebind` does. Raises ValueError where a size is neither
     equal nor 1, or a symbol is bound by no input.
+
+    >>> Graph("g", lambda x: ops.broadcast_to(x, [2, "n", 4]), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[2, n, 4] on cpu:0))
     """
     op = "ops.broadcast_to"
     value = tensor(op, "x", x)
@@ -169,6 +182,9 @@ def rebind(x: TensorLike, shape: ShapeLike, message: str = "", layout: None = No
 
     `message` is part of the error where it is not. `layout` is reserved. Raises ValueError where ranks differ, two
     known sizes differ, or a symbol is bound by no input.
+
+    >>> Graph("g", lambda x: ops.rebind(x, [Dim("n"), 4]), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     op = "ops.rebind"
     value = tensor(op, "x", x)

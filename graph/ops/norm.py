@@ -19,6 +19,9 @@ def layer_norm(input: TensorLike, gamma: TensorLike, beta: TensorLike, epsilon: 
     """(x - mean) / √(variance + epsilon) · gamma + beta over the last dim (Ba, Kiros & Hinton 2016).
 
     `gamma` and `beta` have the size of the last dim and the dtype of `input`, a float. ValueError where they have not.
+
+    >>> Graph("g", lambda x: ops.layer_norm(x, x[0], x[1], 0.1), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     op = "ops.layer_norm"
     x = _input(op, input)
@@ -38,6 +41,9 @@ def rms_norm(
     f16 and bf16 are normalised in f32; `multiply_before_cast` says whether the weight multiplies in f32 too, or after
     rounding to the dtype of `input`. `weight` has the size of the last dim and the dtype of `input`, a float.
     ValueError where it has not.
+
+    >>> Graph("g", lambda x: ops.rms_norm(x, x[0], 1e-6), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     op = "ops.rms_norm"
     x = _input(op, input)

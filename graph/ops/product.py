@@ -63,7 +63,11 @@ def _reshaped(op: str, x: TensorValue, shape: tuple[Dim | int, ...]) -> TensorVa
 
 
 def outer(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
-    """All products of two vectors: [m] and [n] give [m, n]. ValueError where one is not of rank 1."""
+    """All products of two vectors: [m] and [n] give [m, n]. ValueError where one is not of rank 1.
+
+    >>> Graph("g", lambda x: ops.outer(x[0], x[:, 0]), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[4, n] on cpu:0))
+    """
     op = "ops.outer"
     x, y = together(op, lhs=lhs, rhs=rhs)
     for name, value in (("lhs", x), ("rhs", y)):

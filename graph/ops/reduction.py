@@ -65,6 +65,9 @@ def max(x: TensorLike, y: TensorLike | None = None, axis: Axes | None = None) ->
     (default -1).
 
     NaN where one is NaN. ValueError where both `y` and `axis` are given.
+
+    >>> Graph("g", lambda x: ops.max(x, axis=0), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[1, 4] on cpu:0))
     """
     if y is None:
         return _reduce("max", x, -1 if axis is None else axis)
@@ -92,7 +95,11 @@ def _not_both(op: str, axis: object) -> None:
 
 
 def argmax(x: TensorLike, axis: int = -1) -> TensorValue:
-    """The index of the largest element along `axis`, as int64; of equals the first, of NaNs too."""
+    """The index of the largest element along `axis`, as int64; of equals the first, of NaNs too.
+
+    >>> Graph("g", lambda x: ops.argmax(x), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (int64[n, 1] on cpu:0))
+    """
     return _along("ops.argmax", "argmax", x, axis)
 
 
@@ -102,7 +109,11 @@ def argmin(x: TensorLike, axis: int = -1) -> TensorValue:
 
 
 def softmax(value: TensorLike, axis: int = -1) -> TensorValue:
-    """exp(x - max) / sum(exp(x - max)) along `axis`, of floats."""
+    """exp(x - max) / sum(exp(x - max)) along `axis`, of floats.
+
+    >>> Graph("g", lambda x: ops.softmax(x), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
+    Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
+    """
     return _along("ops.softmax", "softmax", value, axis, "value")
 
 

@@ -50,6 +50,7 @@ def test_the_wrong_kind_is_refused() -> None:
         ("y" + X, X + Y),
         (8 // Dim(3), 2),
         (X // 1, X),
+        (X + np.int64(2), X + 2),
     ],
 )
 def test_algebra_folds_to_one_form(made: Dim, expected: Any) -> None:
@@ -58,7 +59,7 @@ def test_algebra_folds_to_one_form(made: Dim, expected: Any) -> None:
 
 
 def test_equality_is_structural() -> None:
-    assert Dim(3) == 3 and Dim("n") == "n" and Dim("x") + 1 == X + 1
+    assert Dim(3) == 3 and Dim(3) == np.int64(3) and Dim("n") == "n" and Dim("x") + 1 == X + 1
     assert Dim(3) != 4 and Dim("n") != "m" and X != X + 1 and X // 2 != X
     assert Dim("n") != 1.5 and Dim(1) != None  # noqa: E711  (the operator is what is tested)
     assert len({Dim("n"), "n"}) == 1 and len({3, Dim(3)}) == 1
