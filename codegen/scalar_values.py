@@ -115,15 +115,20 @@ def round_to(x: Array, t: Attribute) -> Array:
     """`x` as type `t`, rounded once to nearest even."""
     import numpy as np
 
-    dtype = numpy_dtype(t)
-    if register_name(t) == "bf16" and x.dtype.itemsize == 8:
-        y = x.astype(np.float64)
-        near = y.astype(np.float32)
-        # Of the two floats around y, the one with an odd last bit keeps what decides the second rounding.
-        even = (near.view(np.uint32) & 1) == 0
-        away = np.nextafter(near, np.where(y > near, np.inf, -np.inf).astype(np.float32))
-        x = np.where((near != y) & even & np.isfinite(near), away, near)
-    return x.astype(dtype)
+    with np.errstate(all="ignore"):
+        if register_name(t) == "bf16" and x.dtype.itemsize == 8:
+            x = _rounded_to_odd(x.astype(np.float64))
+        return x.astype(numpy_dtype(t))
+
+
+def _rounded_to_odd(x: Array) -> Array:
+    """f64 as f32; of the two values around an inexact one that with an odd last bit, so that rounding again is exact."""
+    import numpy as np
+
+    near = x.astype(np.float32)
+    other = np.nextafter(near, np.where(x > near, np.inf, -np.inf).astype(np.float32))
+    even = (near.view(np.uint32) & 1) == 0
+    return np.where((near != x) & even & np.isfinite(near), other, near)
 
 
 def _to_integer(op: Operation, args: Sequence[Array]) -> Array:

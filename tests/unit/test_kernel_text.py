@@ -67,7 +67,8 @@ def test_literals_have_the_fewest_digits_that_read_back(value: float, bits: int,
 @pytest.mark.parametrize(
     ("value", "f16", "bf16"),
     [(1.0, 0x3C00, 0x3F80), (-2.5, 0xC100, 0xC020), (65504.0, 0x7BFF, 0x4780), (1e9, 0x7C00, 0x4E6E),
-     (-1e9, 0xFC00, 0xCE6E), (float("inf"), 0x7C00, 0x7F80), (1.00390625, 0x3C04, 0x3F80), (1.01171875, 0x3C0C, 0x3F82)],
+     (-1e9, 0xFC00, 0xCE6E), (float("inf"), 0x7C00, 0x7F80), (1.00390625, 0x3C04, 0x3F80),
+     (1.01171875, 0x3C0C, 0x3F82)],
 )  # fmt: skip
 def test_half_literals_are_bits_rounded_to_nearest_even(value: float, f16: int, bf16: int) -> None:
     assert (half_bits(value, "f16"), half_bits(value, "bf16")) == (f16, bf16)
