@@ -122,7 +122,7 @@ def round_to(x: Array, t: Attribute) -> Array:
 
 
 def _rounded_to_odd(x: Array) -> Array:
-    """f64 as f32; of the two values around an inexact one that with an odd last bit, so that rounding again is exact."""
+    """f64 as f32; of the two values around an inexact one that with an odd last bit, so that it rounds once more."""
     import numpy as np
 
     near = x.astype(np.float32)

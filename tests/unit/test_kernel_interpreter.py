@@ -1,4 +1,4 @@
-"""The interpreter of kernels against NumPy written by hand: it is the truth of its level, so it is checked on its own."""
+"""The interpreter of kernels against NumPy written by hand: the truth of its level is checked by itself."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def test_integers_never_trap_and_wrap(op: str, want: list[int]) -> None:
 @pytest.mark.parametrize(
     ("predicate", "want"),
     [("oeq", [0, 1, 0, 0]), ("une", [1, 0, 1, 1]), ("one", [1, 0, 0, 0]), ("ueq", [0, 1, 1, 1]), ("olt", [1, 0, 0, 0]),
-     ("uge", [0, 1, 1, 1]), ("ord", [1, 1, 0, 0]), ("uno", [0, 0, 1, 1]), ("true", [1, 1, 1, 1]), ("false", [0, 0, 0, 0])],
+     ("uge", [0, 1, 1, 1]), ("ord", [1, 1, 0, 0]), ("uno", [0, 0, 1, 1]), ("true", [1, 1, 1, 1]),
+     ("false", [0, 0, 0, 0])],
 )  # fmt: skip
 def test_float_comparisons_say_what_they_do_with_nan(predicate: str, want: list[int]) -> None:
     x, y = np.array([1, 2, np.nan, 3], np.float32), np.array([2, 2, 2, np.nan], np.float32)
@@ -216,5 +217,5 @@ def test_scratch_starts_undefined() -> None:
 
 
 def test_an_unknown_op_is_named() -> None:
-    with pytest.raises(CompileError, match="does not know math.cbrt"):
+    with pytest.raises(CompileError, match=r"does not know math\.cbrt"):
         scalar("math.cbrt %x : f32", "f32", "f32", np.ones(2, np.float32))
