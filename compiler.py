@@ -75,7 +75,7 @@ class ObjectStore(Protocol):
         """The code, or None where there is none (or none that is intact)."""
         ...
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, content: bytes) -> None:
         """Keep the code; failing to is no error."""
         ...
 

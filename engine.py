@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pelton.artifact import Artifact, ArtifactError, TensorInfo
 from pelton.driver import CPU, Device
@@ -56,13 +56,7 @@ class InferenceSession:
     """
 
     def __init__(self, devices: Iterable[Device] = ()) -> None:
-        if isinstance(devices, Device) or not isinstance(devices, Iterable):
-            raise TypeError(f"devices: expected an iterable of Device, got {type(devices).__name__}")
-        found = dict.fromkeys(devices)
-        for device in found:
-            if not isinstance(device, Device):
-                raise TypeError(f"devices: expected only Device objects, got {type(device).__name__}")
-        self._devices = list(dict.fromkeys([*found, CPU()]))
+        self._devices = list(dict.fromkeys([*_checked(devices), CPU()]))
 
     @property
     def devices(self) -> list[Device]:
@@ -99,6 +93,17 @@ class InferenceSession:
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"
+
+
+def _checked(devices: Any) -> list[Device]:
+    """What a caller gave as devices. Raises TypeError where it is anything but an iterable of them."""
+    if isinstance(devices, Device) or not isinstance(devices, Iterable):
+        raise TypeError(f"devices: expected an iterable of Device, got {type(devices).__name__}")
+    found: list[Any] = list(cast("Iterable[Any]", devices))
+    for device in found:
+        if not isinstance(device, Device):
+            raise TypeError(f"devices: expected only Device objects, got {type(device).__name__}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -157,10 +162,11 @@ def _load_artifact(path: Path) -> Artifact:
         raise RuntimeError(str(error)) from error
 
 
-def _source(model: Graph | PathLike) -> _Source:
+def _source(model: Any) -> _Source:
     """What `model` asks to compile. Raises RuntimeError for anything but a graph or a readable file."""
     if isinstance(model, str | os.PathLike):
-        return _Source(_read(Path(model)), {}, Path(model).stem)
+        path = Path(cast("PathLike", model))
+        return _Source(_read(path), {}, path.stem)
     from pelton.graph import Graph
 
     if not isinstance(model, Graph):

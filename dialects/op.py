@@ -103,7 +103,7 @@ class NnOp(IRDLOperation, HasFolderInterface):
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         """The results as constants where all operands are constants and the results are small."""
-        return fold_constants(self) if self.FOLDS and self.operands else None
+        return fold_constants(self, self.evaluate) if self.FOLDS and self.operands else None
 
     @classmethod
     def make(cls, *operands: SSAValue, location: Any = None, **properties: Attribute) -> Self:

@@ -8,6 +8,7 @@ speed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -144,26 +145,33 @@ def is_float(dtype: Attribute) -> bool:
     return isinstance(dtype, FLOAT_TYPES)
 
 
+def width_of(dtype: Attribute) -> int:
+    """Bits of an integer type; 0 for any other type."""
+    integer: Any = dtype  # xDSL's integer type is generic, which says nothing here
+    return integer.width.data if isinstance(dtype, IntegerType) else 0
+
+
 def is_bool(dtype: Attribute) -> bool:
     """i1."""
-    return isinstance(dtype, IntegerType) and dtype.width.data == 1
+    return width_of(dtype) == 1
 
 
 def is_int(dtype: Attribute) -> bool:
     """A signed or unsigned integer other than i1."""
-    return isinstance(dtype, IntegerType) and dtype.width.data > 1
+    return width_of(dtype) > 1
 
 
 def is_unsigned(dtype: Attribute) -> bool:
     """`ui8` … `ui64`."""
-    return isinstance(dtype, IntegerType) and dtype.signedness.data is Signedness.UNSIGNED
+    integer: Any = dtype
+    return isinstance(dtype, IntegerType) and integer.signedness.data is Signedness.UNSIGNED
 
 
 def bytes_of(dtype: Attribute) -> int:
     """Bytes one element takes in memory; a bool takes one."""
     match dtype:
         case IntegerType():
-            return max(dtype.width.data // 8, 1)
+            return max(width_of(dtype) // 8, 1)
         case Float16Type() | BFloat16Type():
             return 2
         case Float32Type():

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from pelton.dialects import kernel, plan
 from pelton.dialects.dims import Dim
@@ -82,7 +83,7 @@ class Kernels:
         if key not in self.launches:
             nest = Nest(group)
             name = self.add(nest.function(NESTS[group.kind.data](nest)))
-            places = {arg: k for k, arg in enumerate(group.body.block.args)}
+            places: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
             inputs = [places[a.value] for a in nest.arguments]
             alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
             self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone))

@@ -35,7 +35,7 @@ class SplitInit(ModulePass):
 
 def _split(module: ModuleOp, main: func.FuncOp) -> None:
     early, weighted = _early(main)
-    crossing = [
+    crossing: list[SSAValue] = [
         value
         for op in early
         for value in op.results
@@ -100,4 +100,6 @@ def _pass_on(main: func.FuncOp, values: list[SSAValue]) -> None:
         arg.name_hint = name or f"prepared{k}"
         attributes.append(DictionaryAttr({"nn.name": StringAttr(f"prepared{k}")}))
     main.properties["arg_attrs"] = ArrayAttr(attributes)
-    main.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], main.function_type.outputs)
+    main.properties["function_type"] = FunctionType.from_lists(
+        [a.type for a in block.args], main.function_type.outputs.data
+    )

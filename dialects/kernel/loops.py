@@ -1,4 +1,4 @@
-"""Kernel functions, their three nested kinds of parallelism (`grid`, `lanes`, `reduce`), and hand schedules (`call`)."""
+"""Kernel functions, their three kinds of parallelism (`grid`, `lanes`, `reduce`), and hand schedules (`call`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FuncOp(IRDLOperation):
         sizes = DimsAttr(DimsAttr.parse_parameter(parser))
         attributes = parser.parse_optional_attr_dict_with_keyword()
         region = parser.parse_region(args)
-        more = attributes.data if attributes else {}
+        more = dict(attributes.data) if attributes else dict[str, Attribute]()
         return cls(properties={"sym_name": name, "sizes": sizes}, attributes=more, regions=[region])
 
     def print(self, printer: Printer) -> None:
@@ -294,7 +294,7 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckOp(IRDLOperation):
-    """`kernel.check %ok, %index, %value, "gather: index out of range"`: a lane without `%ok` records itself and goes on.
+    """`kernel.check %ok, %index, %value, "index out of range"`: a lane without `%ok` records itself and goes on.
 
     Of all failing lanes of a launch the one with the lowest `%index` (a linear element index) is reported, with its
     `%value`.

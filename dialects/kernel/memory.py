@@ -1,4 +1,4 @@
-"""Loads, stores and scratch of the kernel dialect. Whoever makes one sees to it that an unguarded index is in bounds."""
+"""Loads, stores and scratch of the kernel dialect. Who makes one sees to it that an unguarded index is in bounds."""
 
 from __future__ import annotations
 

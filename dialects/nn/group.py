@@ -1,4 +1,4 @@
-"""`nn.group`: what becomes one kernel. `fuse-groups` makes groups; `lower-groups` makes a kernel and a launch of each."""
+"""`nn.group`: what becomes one kernel. `fuse-groups` makes them; `lower-groups` makes kernels and launches of them."""
 
 from __future__ import annotations
 

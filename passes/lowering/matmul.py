@@ -33,8 +33,9 @@ def lower_matmul(nest: Nest) -> int | None:
     for argument in bufs:
         argument.in_place = False
     block = Block(arg_types=[op.result_type.dtype, *[INDEX] * len(space)])
-    for arg, name in zip(block.args, ["acc", *(["item"] if batch else []), "i", "j"], strict=True):
-        arg.name_hint = name
+    labels = ["acc", *(["item"] if batch else []), "i", "j"]
+    for k, label in enumerate(labels):
+        block.args[k].name_hint = label
     parameters: dict[str, Attribute] = {}
     if packed:
         parameters["width"] = IntegerAttr(width(right), i64)

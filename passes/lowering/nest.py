@@ -10,14 +10,15 @@ equal structure have equal text, whatever the model calls its dims, and contain 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from pelton.dialects import dims
@@ -67,7 +68,7 @@ class KernelScalars(Scalars):
 
 @dataclass(eq=False)
 class Argument:
-    """One parameter of the kernel: the group input, the shape it is seen as, and whether only the finished index reads it."""
+    """One parameter of the kernel: the group input, the shape it is seen as, whether only the finished index reads it."""
 
     value: SSAValue
     shape: tuple[Dim, ...]
@@ -192,7 +193,7 @@ class Nest:
 
     # loops
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Emit at the end of `block`, in a scope of its own."""
         outer = self.b.builder.insertion_point
         self.b.builder.insertion_point = InsertPoint.at_end(block)
@@ -202,7 +203,7 @@ class Nest:
         self.b.builder.insertion_point = outer
 
     @contextmanager
-    def loop(self, kind: type[GridOp] | type[LanesOp], shape: Sequence[Dim]) -> Iterator[tuple[SSAValue, ...]]:
+    def loop(self, kind: type[GridOp] | type[LanesOp], shape: Sequence[Dim]) -> Generator[tuple[SSAValue, ...]]:
         """A `kernel.grid` or `kernel.lanes` over `shape`; gives its indices."""
         block = Block(arg_types=[INDEX] * len(shape))
         for arg, name in zip(block.args, names(kind, len(shape)), strict=True):
@@ -251,8 +252,7 @@ def identity(kind: str, dtype: Attribute) -> float | int:
         return 0 if kind == "add" else 1
     if is_float(dtype):
         return float("-inf") if kind == "max" else float("inf")
-    assert isinstance(dtype, IntegerType)
-    limit = 2 ** (dtype.width.data - 1)
+    limit = 2 ** (8 * bytes_of(dtype) - 1)
     return -limit if kind == "max" else limit - 1
 
 
