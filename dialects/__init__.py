@@ -1,4 +1,4 @@
-"""The three dialects: `nn` (what users mean), `kernel` (what a core or thread block does), `plan` (what the runtime does)."""
+"""The three dialects: `nn` (what users mean), `kernel` (what a core or thread block does), `plan` (what a run does)."""
 
 from __future__ import annotations
 

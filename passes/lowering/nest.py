@@ -68,7 +68,7 @@ class KernelScalars(Scalars):
 
 @dataclass(eq=False)
 class Argument:
-    """One parameter of the kernel: the group input, the shape it is seen as, whether only the finished index reads it."""
+    """One parameter of the kernel: the group input, the shape it is seen as, whether only `finished` reads it."""
 
     value: SSAValue
     shape: tuple[Dim, ...]
