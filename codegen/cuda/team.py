@@ -138,25 +138,26 @@ def _check(call: Call) -> None:
     """A failing thread locks the first status word (-1), keeps the failure of lowest index, and unlocks it."""
     ok, index, value, ctx, site = call.values
     with call.builder.if_then(call.builder.not_(ok), likely=False):
-        _record(call, index, value, ctx, site)
+        _record(call, index, value, [call.builder.gep(ctx, [ir.Constant(I64, k)]) for k in range(3)], site)
 
 
-def _record(call: Call, index: Any, value: Any, ctx: Any, site: Any) -> None:
-    b = call.builder
-    again, locked, done = (b.append_basic_block(f"check.{n}") for n in ("again", "locked", "done"))
-    words = [b.gep(ctx, [ir.Constant(I64, k)]) for k in range(3)]
+def _record(call: Call, index: Any, value: Any, words: list[Any], site: Any) -> None:
+    """Indices in the status words only ever fall, so whoever sees a lower one there is done without the lock."""
+    b, busy = call.builder, ir.Constant(I64, -1)
+    again, take, locked, done = (b.append_basic_block(f"check.{n}") for n in ("again", "take", "locked", "done"))
     b.branch(again)
     b.position_at_end(again)
     call.ptx("nanosleep.u32 20;", VOID, "~{memory}", [], effect=True)
-    busy = ir.Constant(I64, -1)
+    first = _volatile_load(call, words[0])
+    recorded = b.icmp_signed(">", first, ir.Constant(I64, 0))
+    b.cbranch(b.and_(recorded, b.not_(_lower(call, words, index, site, first))), done, take)
+    b.position_at_end(take)
     before = b.atomic_rmw("xchg", words[0], busy, "monotonic")
     b.cbranch(b.icmp_signed("==", before, busy), again, locked)
     b.position_at_end(locked)
     call.function("llvm.nvvm.membar.gl", VOID, [])
-    known = _volatile_load(call, words[1])
-    tie = b.and_(b.icmp_signed("==", index, known), b.icmp_signed("<", site, before))
-    lower = b.or_(b.icmp_signed("<", index, known), tie)
-    better = b.or_(b.icmp_signed("==", before, ir.Constant(I64, 0)), lower)
+    none = b.icmp_signed("==", before, ir.Constant(I64, 0))
+    better = b.or_(none, _lower(call, words, index, site, before))
     with b.if_then(better):
         _volatile_store(call, index, words[1])
         _volatile_store(call, value, words[2])
@@ -164,6 +165,13 @@ def _record(call: Call, index: Any, value: Any, ctx: Any, site: Any) -> None:
     b.atomic_rmw("xchg", words[0], b.select(better, site, before), "monotonic")
     b.branch(done)
     b.position_at_end(done)
+
+
+def _lower(call: Call, words: list[Any], index: Any, site: Any, recorded_site: Any) -> Any:
+    """Whether this failure comes before the recorded one: by index, then by site."""
+    b, known = call.builder, _volatile_load(call, words[1])
+    tie = b.and_(b.icmp_signed("==", index, known), b.icmp_signed("<", site, recorded_site))
+    return b.or_(b.icmp_signed("<", index, known), tie)
 
 
 def _volatile_load(call: Call, pointer: Any) -> Any:

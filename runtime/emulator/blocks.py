@@ -54,7 +54,7 @@ def decode(program: Program) -> Code:
     code = program.instructions
     first = {0, len(code)} | {o.index for i in code for o in i.operands if isinstance(o, Target)}
     for number, instruction in enumerate(code):
-        if instruction.stem in ("bra", "ret", "exit"):
+        if instruction.stem in ("bra", "ret", "exit", "nanosleep"):  # a sleeping thread goes on in the next block
             first.add(number + 1)
         if instruction.stem in _MEETING:
             first |= {number, number + 1}

@@ -1,0 +1,138 @@
+"""Graphs, lowered as for a GPU, every kernel as PTX on the emulator, against the meaning of their ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pelton.dialects.interpreter import run as interpret
+from pelton.dtype import DType
+from pelton.graph import ops
+from pelton.tests.support import cuda
+from pelton.tests.support.graphs import graph_of
+
+Array = np.ndarray[Any, Any]
+Function = (
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+)
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def random(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def whole(*shape: int, low: int = -9, high: int = 9, dtype: Any = np.int64) -> Array:
+    return np.random.default_rng(shape).integers(low, high, shape).astype(dtype)
+
+
+def special(array: Array) -> Array:
+    """The array with NaN and infinities where it has room."""
+    flat = array.reshape(-1)
+    if flat.size > 8:
+        flat[[1, 3, 5]] = [np.nan, np.inf, -np.inf]
+    return array
+
+
+def check(function: Function, *arrays: Array, tolerance: float = 0.0, symbolic: bool = True) -> None:
+    """The function's value on the emulator is that of its ops; `tolerance` relative to the value, and below 1 to 1."""
+    graph = graph_of(function, *arrays, symbolic=symbolic)
+    with np.errstate(all="ignore"):
+        want = interpret(graph.module, arrays, graph.constants)
+    got = cuda.run_plan(cuda.cuda_module(graph), arrays, graph.constants)
+    for result, truth in zip(got, want, strict=True):
+        assert result.dtype == truth.dtype and result.shape == truth.shape
+        if result.dtype.kind in "biu":
+            np.testing.assert_array_equal(result, truth)
+        else:
+            np.testing.assert_allclose(result.astype(np.float64), truth.astype(np.float64), tolerance, tolerance)
+
+
+GRAPHS: dict[str, tuple[Callable[[Any, Any], Any], float]] = {
+    "add_relu": (lambda x, y: ops.relu(x + y), 0),
+    "gelu": (lambda x, y: ops.gelu(x * y + x), 3e-7),
+    "where": (lambda x, y: ops.where(ops.greater(x, y), x - y, x * y), 0),
+    "dot": (lambda x, y: ops.sum(x * y), 2e-6),
+    "extremes": (lambda x, y: ops.max(x, axis=-1) + ops.min(y, axis=-1), 0),
+    "columns": (lambda x, y: ops.mean(x, axis=0) * ops.sum(y, axis=0), 2e-6),
+    "softmax": (lambda x, y: ops.softmax(x + y), 2e-6),
+    "transpose": (lambda x, y: ops.transpose(x, 0, 1), 0),
+    "argmax": (lambda x, y: ops.argmax(x + y), 0),
+    "concat": (lambda x, y: ops.concat([x, y], axis=1), 0),
+    "softmax0": (lambda x, y: ops.softmax(x, axis=0), 2e-6),
+}
+SIZES = [(0, 3), (1, 1), (2, 33), (3, 200)]
+
+
+@pytest.mark.parametrize(("m", "n"), SIZES)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_float_graphs(name: str, m: int, n: int) -> None:
+    function, tolerance = GRAPHS[name]
+    check(function, special(random(m, n)), random(m, n, seed=1), tolerance=tolerance)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200)])
+def test_norms(m: int, n: int) -> None:
+    gamma, beta = random(n), random(n, seed=2)
+    check(lambda x, g, b: ops.layer_norm(x, g, b, 1e-5), random(m, n), gamma, beta, tolerance=3e-6)
+    check(lambda x, g: ops.rms_norm(x, g, 1e-6), random(m, n), gamma, tolerance=3e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float16, 2e-3), (BF16, 2e-2)])
+def test_other_floats(dtype: Any, tolerance: float) -> None:
+    x, y = random(3, 70, dtype=dtype), random(3, 70, dtype=dtype, seed=1)
+    check(lambda x, y: ops.tanh(x * y) + ops.exp(y), x, y, tolerance=tolerance)
+    check(ops.softmax, x, tolerance=tolerance)
+    check(lambda x: ops.sum(x, axis=0), x, tolerance=8 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8])
+def test_integers(dtype: Any) -> None:
+    x, y = whole(3, 40, dtype=dtype), whole(3, 40, low=-5, dtype=dtype)
+    check(lambda x, y: x * y + x - y, x, y)
+    check(lambda x, y: ops.floor_div(x, y) + ops.mod(x, y), x, y)
+    check(lambda x, y: ops.sum(x, axis=1) + ops.max(y, axis=1), x, y)
+    check(lambda x, y: ops.bitwise_xor(ops.bitwise_and(x, y), ops.bitwise_or(x, ops.bitwise_not(y))), x, y)
+
+
+def test_bools_and_casts() -> None:
+    x, y = special(random(3, 50)), random(3, 50, seed=1)
+    check(lambda x, y: ops.logical_xor(ops.greater(x, y), ops.logical_not(ops.is_nan(x))), x, y)
+    check(lambda x: ops.cast(ops.cast(x, DType.int32), DType.float32), x)
+    check(lambda x: ops.cast(ops.greater(x, 0.0), DType.float32) + ops.cast(x, DType.bool), y)
+    check(lambda x: ops.cast(ops.cast(x, DType.bfloat16), DType.float16), y)
+
+
+def test_movement_and_indexing() -> None:
+    x = random(2, 3, 40)
+    check(lambda x: ops.permute(x, [2, 0, 1]), x)
+    check(lambda x: ops.reshape(x, [6, 40])[1:5, ::3], x, symbolic=False)
+    check(lambda x: ops.broadcast_to(x[:, 0:1, :], [2, 5, 40]), x, symbolic=False)
+    check(lambda x, i: ops.gather(x, i, axis=1), x, whole(7, low=-3, high=3))
+    check(lambda x, i: ops.gather(x, i, axis=2), x, whole(2, 5, low=-40, high=40))
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (5, 40, 33), (17, 0, 3)])
+def test_products(m: int, k: int, n: int) -> None:
+    a, b, bias = random(m, k), random(k, n), random(n)
+    check(lambda a, b, c: ops.gelu(a @ b + c), a, b, bias, tolerance=2e-6)
+    check(lambda a, b: a @ b, random(2, m, k), random(2, k, n), tolerance=2e-6)
+    check(lambda a, b: a @ b, whole(m, k, dtype=np.int32), whole(k, n, dtype=np.int32))
+
+
+def test_attention() -> None:
+    def attention(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        scores = q @ ops.transpose(k, -1, -2) * 0.25 + (mask - 1.0) * 1e9
+        return ops.softmax(scores) @ v
+
+    q, k, v = (random(2, 9, 16, seed=s) for s in range(3))
+    mask = (whole(2, 1, 9) > 0).astype(np.float32)
+    mask[:, :, 0] = 1
+    check(attention, q, k, v, mask, tolerance=3e-6)
