@@ -15,23 +15,11 @@ import numpy as np
 from pelton.dtype import DType
 from pelton.runtime.device import HOST, Device
 from pelton.runtime.dlpack import export_array, import_array
-from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, places
-from pelton.runtime.memory import address_of, pool
+from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, view
+from pelton.runtime.memory import address_of, array_over, pool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    Array = NDArray[Any]
-
-
-class _View:
-    """Lets NumPy see memory and keeps it alive: the base of every array made by `to_numpy`."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
-        self.owner = owner
-        self.__array_interface__ = interface
 
 
 class Buffer:
@@ -91,7 +79,7 @@ class Buffer:
         return buffer
 
     @staticmethod
-    def from_numpy(array: Array) -> Buffer:
+    def from_numpy(array: NDArray[Any]) -> Buffer:
         """The array's own memory when it is C-contiguous and writable, else a copy."""
         if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}")
@@ -197,19 +185,9 @@ class Buffer:
         """Whether it is page-locked host memory for transfers to a GPU."""
         return False
 
-    def to_numpy(self) -> Array:
+    def to_numpy(self) -> NDArray[Any]:
         """An array over the same memory."""
-        real, size = self._dtype.to_numpy(), self._dtype.size_in_bytes
-        native = real.isbuiltin == 1
-        interface = {
-            "version": 3,
-            "shape": self._shape,
-            "typestr": real.str if native else f"|V{size}",
-            "data": (self._address, not self._writable),
-            "strides": None if self._strides is None else tuple(step * size for step in self._strides),
-        }
-        array = np.asarray(cast(Any, _View(self._owner, interface)))
-        return array if native else array.view(real)
+        return array_over(self._owner, self._address, self._dtype, self._shape, self._strides, self._writable)
 
     def item(self) -> Any:
         """The only element, as a Python number. Raises ValueError where there are more, or none."""
@@ -219,7 +197,7 @@ class Buffer:
         return float(value) if self._dtype.is_float() else bool(value) if self._dtype is DType.bool else int(value)
 
     def to(self, device: Device) -> Buffer:
-        """The buffer on that device; itself when it is there already."""
+        """Itself: there is only the host."""
         require_host(device)
         return self
 
@@ -257,20 +235,9 @@ class Buffer:
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Buffer:
         """A view: ints, slices (any step), `...` and None, as in NumPy."""
-        address, shape, strides = self._address, list[int](), list[int]()
-        for part, size, stride in places(index, self._shape, self.strides):
-            if part is None:
-                shape.append(1)
-                strides.append(0)
-            elif isinstance(part, slice):
-                start, _, step = part.indices(size)
-                count = len(range(*part.indices(size)))
-                address += start * stride * self.element_size if count else 0
-                shape.append(count)
-                strides.append(stride * step)
-            else:
-                address += part * stride * self.element_size
-        return Buffer.over(self._owner, address, self._dtype, tuple(shape), tuple(strides), self._writable)
+        offset, shape, strides = view(index, self._shape, self.strides)
+        address = self._address + offset * self.element_size
+        return Buffer.over(self._owner, address, self._dtype, shape, strides, self._writable)
 
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can broadcast there."""
@@ -281,7 +248,7 @@ class Buffer:
             self._require_writable()
             part.to_numpy()[...] = value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.to_numpy(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> object:
@@ -305,7 +272,7 @@ def require_host(device: Device | None) -> None:
         raise ValueError(f"{device!r} has no memory this process can use")
 
 
-def alias_array(array: Array) -> Buffer:
+def alias_array(array: NDArray[Any]) -> Buffer:
     """A buffer over an array's memory, of whatever strides, writable or not. Raises ValueError on a foreign dtype."""
     return _alias(array, DType.from_numpy(array.dtype), array.flags.writeable)
 
@@ -318,11 +285,11 @@ def alias_any(source: Any) -> Buffer | None:
     if isinstance(source, Buffer):
         return source
     if isinstance(source, np.ndarray):
-        return alias_array(cast("Array", source))
+        return alias_array(cast("NDArray[Any]", source))
     return _alias(*import_array(source)) if hasattr(source, "__dlpack__") else None
 
 
-def _alias(array: Array, dtype: DType, writable: bool) -> Buffer:
+def _alias(array: NDArray[Any], dtype: DType, writable: bool) -> Buffer:
     address, size = address_of(array), array.itemsize
     strides = None
     if not array.flags.c_contiguous:

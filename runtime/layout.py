@@ -46,7 +46,26 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
     return sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + 1
 
 
-def places(
+def view(
+    index: Index | tuple[Index, ...], shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """(offset, shape, strides), in elements, of a tensor seen through an index. Raises IndexError, TypeError."""
+    offset, sizes, steps = 0, list[int](), list[int]()
+    for part, size, stride in _places(index, shape, strides):
+        if isinstance(part, slice):
+            chosen = range(*part.indices(size))
+            offset += chosen.start * stride if chosen else 0
+            sizes.append(len(chosen))
+            steps.append(stride * chosen.step)
+        elif part is None:
+            sizes.append(1)
+            steps.append(0)
+        else:
+            offset += part * stride
+    return offset, tuple(sizes), tuple(steps)
+
+
+def _places(
     index: Index | tuple[Index, ...], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Iterator[tuple[int | slice | None, int, int]]:
     """Pair each part of an index with (size, stride) of its axis, `...` spelled out, ints made positive."""

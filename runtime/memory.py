@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pelton.dtype import DType
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -98,6 +100,38 @@ def address_of(array: NDArray[np.generic]) -> int:
         return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
     except (TypeError, ValueError, BufferError):  # read-only, empty, or of a dtype the buffer protocol cannot spell
         return array.__array_interface__["data"][0]
+
+
+class _View:
+    """Lets NumPy see memory and keeps it alive: the base of every array made by `array_over`."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def array_over(
+    owner: object,
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    writable: bool,
+) -> NDArray[Any]:
+    """An array over memory that `owner` keeps alive. Strides count elements; none means C order."""
+    real, size = dtype.to_numpy(), dtype.size_in_bytes
+    native = real.isbuiltin == 1
+    interface = {
+        "version": 3,
+        "shape": shape,
+        "typestr": real.str if native else f"|V{size}",
+        "data": (address, not writable),
+        "strides": None if strides is None else tuple(step * size for step in strides),
+    }
+    array = np.asarray(cast(Any, _View(owner, interface)))
+    return array if native else array.view(real)
 
 
 pool = Pool()

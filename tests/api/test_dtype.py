@@ -61,7 +61,8 @@ def test_numpy_types_without_counterpart(bad: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [d for d in DType if d.is_float()], ids=lambda d: d.name)
 def test_finfo(dtype: DType) -> None:
-    info, truth = finfo(dtype), ml_dtypes.finfo(dtype.to_numpy())
+    info = finfo(dtype)
+    truth: Any = ml_dtypes.finfo(dtype.to_numpy())
     assert (info.bits, info.eps, info.max, info.min) == (truth.bits, truth.eps, truth.max, truth.min)
     assert info.tiny == info.smallest_normal == float(truth.smallest_normal)
     assert dtype.finfo().max == info.max and str(dtype.name) in repr(info)
