@@ -164,6 +164,24 @@ def test_every_op_and_attribute_has_a_lit_test(name: str) -> None:
     assert not ops + attributes, f"no file under tests/lit/dialects shows {ops + attributes}"
 
 
+def verifier_messages() -> list[tuple[str, str]]:
+    """Place and longest fixed part of each message a verifier of a dialect can give."""
+    found: list[tuple[str, str]] = []
+    for path in (path for path in sources(package_only=True) if path.parts[0] == "dialects"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "VerifyException" and node.args:
+                constants = [c.value for c in ast.walk(node.args[0]) if isinstance(c, ast.Constant)]
+                fixed = [" ".join(text.split()) for text in constants if isinstance(text, str)]
+                found.append((f"{path}:{node.lineno}", max(fixed, key=len, default="")))
+    return [(place, text) for place, text in found if text]
+
+
+def test_every_verifier_message_is_tested() -> None:
+    tests = [*(ROOT / "tests").rglob("*.mlir"), *(ROOT / "tests").rglob("*.py")]
+    text = " ".join(" ".join(path.read_text().split()) for path in tests)
+    assert not [f"{place} {message}" for place, message in verifier_messages() if message not in text]
+
+
 @pytest.mark.parametrize("name", sorted(universe.pipelines()))
 def test_every_pipeline_has_a_lit_test(name: str) -> None:
     runs = [line for line in lit_text(".").splitlines() if "RUN:" in line]
