@@ -1,8 +1,8 @@
 """`#nn.dense`: the elements of a small tensor inside the IR, exact for every dtype.
 
-xDSL's own `dense` reads back infinities and NaNs as other numbers, so this attribute keeps little-endian bytes as they lie in memory (a
-bool is one byte) and prints each element in the fewest digits that read back as the same bits. `nn.constant` holds one; constant folding
-makes and reads them.
+xDSL's own `dense` reads back infinities and NaNs as other numbers, so this attribute keeps little-endian bytes as they
+lie in memory (a bool is one byte) and prints each element in the fewest digits that read back as the same bits.
+`nn.constant` holds one; constant folding makes and reads them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pelton.dialects.types import DimsAttr, bytes_of, dtype_name, is_float
 LIMIT = 1024
 """Bytes; larger values are weights."""
 FORMATS = {
-    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f16": "e", "f32": "f", "f64": "d",
+    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f16": "e",
+    "f32": "f", "f64": "d",
 }  # fmt: skip
 BITS = {2: "H", 4: "I", 8: "Q"}
 """Unsigned integers as wide as a float."""
@@ -44,7 +45,10 @@ class DenseAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls, values: Sequence[float | int | bool], shape: Sequence[int], dtype: Attribute) -> DenseAttr:
-        """From Python numbers, row by row, each rounded to nearest even. Raises OverflowError where an integer does not fit."""
+        """From Python numbers, row by row, each rounded to nearest even.
+
+        Raises OverflowError where an integer does not fit.
+        """
         return cls(shape, dtype, b"".join(_pack(v, dtype) for v in values))
 
     @classmethod
@@ -172,7 +176,9 @@ def _pack_float(value: float, code: str) -> bytes:
 
 
 def _round_to_bf16(value: float) -> bytes:
-    """Rounds a float64 once: first to a float32 whose last bit records what was cut off, then to the upper half of that."""
+    """Rounds a float64 once: first to a float32 whose last bit records what was cut off, then to the upper half of
+    that.
+    """
     if math.isnan(value):
         return (0x7FC0 | (0x8000 if math.copysign(1, value) < 0 else 0)).to_bytes(2, "little")
     near = _pack_float(value, "f")

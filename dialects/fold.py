@@ -1,13 +1,15 @@
-"""Constant folding: a tensor op on constants enters, its results as `#nn.dense` values leave, computed by the op's own `evaluate`.
+"""Constant folding: a tensor op on constants enters, its results as `#nn.dense` values leave, computed by the op's own
+`evaluate`.
 
-Every op folds through this one function (`NnOp.fold`); the canonicalizer asks it. The result must be small, since it stands in the IR.
+Every op folds through this one function (`NnOp.fold`); the canonicalizer asks it. The result must be small, since it
+stands in the IR.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike
@@ -15,12 +17,9 @@ from xdsl.traits import ConstantLike
 from pelton.dialects.dense import LIMIT, DenseAttr
 from pelton.dialects.types import TensorType, bytes_of
 
-if TYPE_CHECKING:
-    from pelton.dialects.op import NnOp
 
-
-def fold_constants(op: NnOp) -> Sequence[Attribute] | None:
-    """The values of `op`'s results; None where an operand is no constant, a size is unknown or a result is too large."""
+def fold_constants(op: Operation, evaluate: Callable[..., Sequence[Any]]) -> Sequence[Attribute] | None:
+    """The values of `op`'s results; None where an operand is no constant, a size unknown or a result too large."""
     for operand in op.operands:
         if not (isinstance(operand.owner, Operation) and operand.owner.has_trait(ConstantLike)):
             return None
@@ -31,7 +30,7 @@ def fold_constants(op: NnOp) -> Sequence[Attribute] | None:
     if len(arrays) != len(values):
         return None
     dtypes = [r.type.dtype for r in op.results if isinstance(r.type, TensorType)]
-    return [DenseAttr.from_array(y, t) for y, t in zip(op.evaluate({}, *arrays), dtypes, strict=True)]
+    return [DenseAttr.from_array(y, t) for y, t in zip(evaluate({}, *arrays), dtypes, strict=True)]
 
 
 def _is_small(t: TensorType) -> bool:

@@ -1,7 +1,7 @@
 """The nn interpreter: a function of nn ops and NumPy arrays enter, the arrays it returns leave. Slow, and the truth.
 
-Each op is its own `evaluate`. Symbols get their values from the shapes of the inputs; what an op requires of sizes is checked as the
-compiled plan checks it. `PELTON_INTERPRET=1`, constant tests and the generic op test run on it.
+Each op is its own `evaluate`. Symbols get their values from the shapes of the inputs; what an op requires of sizes is
+checked as the compiled plan checks it. `PELTON_INTERPRET=1`, constant tests and the generic op test run on it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ class InterpreterError(Exception):
 
 
 def run(program: ModuleOp | FuncOp, inputs: Arrays, weights: Mapping[str, Array] | None = None) -> list[Array]:
-    """What the function returns. `inputs` by position, or by the names of the arguments; of a module its first function runs.
+    """What the function returns. `inputs` by position, or by the names of the arguments; of a module its first function
+    runs.
 
-    Raises InterpreterError where an array does not fit its argument's type, sizes contradict each other, or an op fails.
+    Raises InterpreterError where an array does not fit its argument's type, sizes contradict each other, or an op
+    fails.
     """
     function = program if isinstance(program, FuncOp) else _first_function(program)
     arguments = function.body.block.args

@@ -1,19 +1,34 @@
-"""`nn`: what users mean. Tensor ops with value semantics, one class each, over `!nn.tensor` with symbolic sizes."""
+"""`nn`: what users mean. Tensor ops with value semantics, one class each, over `!nn.tensor` with symbolic sizes.
+
+| file | ops |
+|---|---|
+| `elementwise.py`, `rows.py` | one and two operands: a table of rows; `formulas.py` and `division.py` hold their code |
+| `select.py` | cast, where, gelu |
+| `movement.py`, `indexing.py` | reshape, permute, broadcast_to, rebind; slice, concat, gather |
+| `reduce.py`, `statistics.py` | sum, prod, max, min; mean, argmax, argmin |
+| `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
+| `group.py` | what becomes one kernel |
+
+Beside them: `patterns.py` (canonicalization), `expansion.py` (how an op writes itself in smaller ones), `shapes.py`
+(type rules), `reference.py` (NumPy). Made by the graph API and the readers, transformed by `passes/`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from xdsl.ir import Dialect
 
 from pelton.dialects.dense import DenseAttr
 from pelton.dialects.nn.creation import ConstantOp, DimOp, IotaOp, Materialize, RangeOp, ShapeToTensorOp, WeightOp
-from pelton.dialects.nn.elementwise import Binary, Elementwise, RowOp, Unary
+from pelton.dialects.nn.elementwise import Elementwise
 from pelton.dialects.nn.group import GroupOp, YieldOp
 from pelton.dialects.nn.indexing import ConcatOp, GatherOp, SliceOp
 from pelton.dialects.nn.matmul import MatmulOp, PackedMatmulOp, PackOp
-from pelton.dialects.nn.movement import BroadcastToOp, Movement, PermuteOp, RebindOp, ReshapeOp
+from pelton.dialects.nn.movement import BroadcastToOp, PermuteOp, RebindOp, ReshapeOp
 from pelton.dialects.nn.norm import LayerNormOp, LogsoftmaxOp, RmsNormOp, SoftmaxOp
 from pelton.dialects.nn.reduce import MaxOp, MinOp, ProdOp, SumOp
-from pelton.dialects.nn.rows import ROWS, AddOp, DivOp, ExpOp, MulOp, NegateOp, ReluOp, SubOp
+from pelton.dialects.nn.rows import ROWS
 from pelton.dialects.nn.select import CastOp, GeluOp, WhereOp
 from pelton.dialects.nn.statistics import ArgmaxOp, ArgminOp, MeanOp
 from pelton.dialects.op import NnOp
@@ -28,7 +43,48 @@ OPS: tuple[type[NnOp], ...] = (
     MatmulOp, PackOp, PackedMatmulOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
 )  # fmt: skip
-BY_NAME = {op.name.removeprefix("nn."): op for op in OPS}
+BY_NAME: Mapping[str, type[NnOp]] = {op.name.removeprefix("nn."): op for op in OPS}
 """The op classes by the names in the text, without `nn.`."""
 
 NN = Dialect("nn", [*OPS, GroupOp, YieldOp], [DimsAttr, DenseAttr, TensorType], [Materialize()])
+
+__all__ = [
+    "BY_NAME",
+    "NN",
+    "OPS",
+    "ROWS",
+    "ArgmaxOp",
+    "ArgminOp",
+    "BroadcastToOp",
+    "CastOp",
+    "ConcatOp",
+    "ConstantOp",
+    "DimOp",
+    "Elementwise",
+    "GatherOp",
+    "GeluOp",
+    "GroupOp",
+    "IotaOp",
+    "LayerNormOp",
+    "LogsoftmaxOp",
+    "Materialize",
+    "MatmulOp",
+    "MaxOp",
+    "MeanOp",
+    "MinOp",
+    "PackOp",
+    "PackedMatmulOp",
+    "PermuteOp",
+    "ProdOp",
+    "RangeOp",
+    "RebindOp",
+    "ReshapeOp",
+    "RmsNormOp",
+    "ShapeToTensorOp",
+    "SliceOp",
+    "SoftmaxOp",
+    "SumOp",
+    "WeightOp",
+    "WhereOp",
+    "YieldOp",
+]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Declared(NnOp):
-    """An op without operands whose result type is given, not inferred: `WeightOp.declare(type, key=StringAttr("w"))`."""
+    """An op without operands whose result type is given, not inferred: `WeightOp.declare(t, key=StringAttr("w"))`."""
 
     result = result_def(TensorType)
 
@@ -46,7 +46,9 @@ class Declared(NnOp):
 
 @irdl_op_definition
 class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
-    """`nn.constant [1.0, 2.0] : !nn.tensor<[2], f32>`: a small tensor inside the IR, its elements row by row; `1.0` at rank 0."""
+    """`nn.constant [1.0, 2.0] : !nn.tensor<[2], f32>`: a small tensor inside the IR, its elements row by row; `1.0` at
+    rank 0.
+    """
 
     name = "nn.constant"
     value = prop_def(DenseAttr)
@@ -205,7 +207,8 @@ class DimOp(Declared, Pointwise):
 
 @irdl_op_definition
 class RangeOp(Pointwise):
-    """`nn.range %start, %step {length = #nn.dims[n]}`: start + i * step for i below the length; start and step have rank 0.
+    """`nn.range %start, %step {length = #nn.dims[n]}`: start + i * step for i below the length; start and step have
+    rank 0.
 
     Floats are computed in float64 and rounded once; integers wrap.
     """
@@ -247,7 +250,9 @@ class RangeOp(Pointwise):
 
 @irdl_op_definition
 class ShapeToTensorOp(NnOp):
-    """`nn.shape_to_tensor {shape = #nn.dims[batch, 4]} : !nn.tensor<[2], i64>`: sizes as a vector of numbers, on the host."""
+    """`nn.shape_to_tensor {shape = #nn.dims[batch, 4]} : !nn.tensor<[2], i64>`: sizes as a vector of numbers, on the
+    host.
+    """
 
     name = "nn.shape_to_tensor"
     shape = prop_def(DimsAttr)

@@ -1,8 +1,9 @@
 """`nn.floor_div` and `nn.mod`: NumPy's (and Python's) division rounded down, and what it leaves.
 
-Floats are divided in float64: q = floor(x / y), and r = x - q*y from the exact product, in two parts (Dekker 1971). The rounded
-quotient can only reach an integer that the true one just misses; then r has the wrong sign, and one step back mends both. So the
-results are NumPy's, bit for bit, while |x / y| < 2**53; beyond that q is right to its last place and r means nothing to anybody.
+Floats are divided in float64: q = floor(x / y), and r = x - q*y from the exact product, in two parts (Dekker 1971). The
+rounded quotient can only reach an integer that the true one just misses; then r has the wrong sign, and one step back
+mends both. So the results are NumPy's, bit for bit, while |x / y| < 2**53; beyond that q is right to its last place and
+r means nothing to anybody.
 """
 
 from __future__ import annotations

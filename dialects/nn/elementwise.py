@@ -1,7 +1,8 @@
 """Elementwise ops of one operand and of two: a table of rows, a class per row.
 
-Operands have equal shapes and dtypes; broadcasting is an op of its own (`nn.broadcast_to`), which the graph API inserts. f16 and bf16
-are computed in f32 and rounded once per op, so that fusing ops into one kernel never changes bits.
+Operands have equal shapes and dtypes; broadcasting is an op of its own (`nn.broadcast_to`), which the graph API
+inserts. f16 and bf16 are computed in f32 and rounded once per op, so that fusing ops into one kernel never changes
+bits.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
-from pelton.dialects.op import Array, Index, Pointwise, Read, Sizes
+from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Sizes
 from pelton.dialects.types import TensorType, bytes_of, is_bool, is_float, is_int, is_unsigned
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
 
 CLOSE: Mapping[str, float] = {"f32": 2, "f64": 4, "f16": 1, "bf16": 1}
-"""Functions that no machine instruction computes. A half is computed in f32, so it can only fall to the other side of a tie."""
+"""Functions that no machine instruction computes.
+
+A half is computed in f32, so it can only fall to the other side of a tie.
+"""
 
 KINDS: Mapping[str, tuple[Callable[[Attribute], bool], str]] = {
     "float": (is_float, "f16, bf16, f32 or f64"),
@@ -43,8 +47,9 @@ KINDS: Mapping[str, tuple[Callable[[Attribute], bool], str]] = {
 class Row:
     """One op.
 
-    `code` makes one element from widened scalars, `value` the same from NumPy arrays in float64 or wider. Without `ulp` both give the
-    same bits; `subnormals` allows an error of that many smallest numbers where an intermediate result underflows.
+    `code` makes one element from widened scalars, `value` the same from NumPy arrays in float64 or wider. Without `ulp`
+    both give the same bits; `subnormals` allows an error of that many smallest numbers where an intermediate result
+    underflows.
     """
 
     name: str
@@ -64,10 +69,9 @@ class Elementwise(Pointwise, HasCanonicalizationPatternsInterface):
     def infer(self) -> Sequence[TensorType]:
         first = self.tensor(0)
         for k in range(1, len(self.operands)):
-            if self.tensor(k) != first:
-                raise VerifyException(
-                    f"'{self.name}' expects operands of one type, got {first} and {self.tensor(k)}; {mismatch_remedy(first, self.tensor(k))}"
-                )
+            if (other := self.tensor(k)) != first:
+                remedy = mismatch_remedy(first, other)
+                raise VerifyException(f"'{self.name}' expects operands of one type, got {first} and {other}; {remedy}")
         return [first]
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
@@ -75,7 +79,7 @@ class Elementwise(Pointwise, HasCanonicalizationPatternsInterface):
         return b.cast(self.scalar(b, *wide), self.result_type.dtype)
 
     def scalar(self, b: Scalars, *operands: SSAValue) -> SSAValue:
-        """The element from the operands' elements, halves widened to f32; rounded to the result's dtype by `element`."""
+        """The element from the operands' elements, halves widened to f32; `element` rounds it to the result's dtype."""
         raise TypeError(f"'{self.name}' has an element of its own")
 
     @classmethod
@@ -92,7 +96,7 @@ def mismatch_remedy(x: TensorType, y: TensorType) -> str:
     return "broadcast with nn.broadcast_to" if x.dtype == y.dtype else "convert with nn.cast"
 
 
-def expect_kind(op: Pointwise, kind: str, dtype: Attribute) -> None:
+def expect_kind(op: NnOp, kind: str, dtype: Attribute) -> None:
     """Raises unless `dtype` is of that kind."""
     test, words = KINDS[kind]
     if not test(dtype):
@@ -147,6 +151,12 @@ def op_of(base: type[RowOp], row: Row) -> type[RowOp]:
     """The op class of a row."""
     title = "".join(part.capitalize() for part in row.name.split("_"))
     doc = f"`nn.{row.name}`: {row.meaning}. Takes {KINDS[row.kind][1]}" + ("; gives i1." if row.gives_bool else ".")
-    fields = {"name": f"nn.{row.name}", "__doc__": doc, "__module__": __name__, "ROW": row, "ULP": row.ulp}
+    fields: dict[str, Any] = {
+        "name": f"nn.{row.name}",
+        "__doc__": doc,
+        "__module__": __name__,
+        "ROW": row,
+        "ULP": row.ulp,
+    }
     fields["__annotations__"] = {"ROW": ClassVar[Row], "ULP": ClassVar[Mapping[str, float]]}
     return irdl_op_definition(type(f"{title}Op", (base,), fields))

@@ -21,7 +21,10 @@ def type_of(value: SSAValue) -> TensorType:
 
 
 class Expansion:
-    """Inserts nn ops through `builder`; each method returns the new op's value. Ops are named as in the text: `e.op("exp", x)`."""
+    """Inserts nn ops through `builder`; each method returns the new op's value.
+
+    Ops are named as in the text: `e.op("exp", x)`.
+    """
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -91,5 +94,8 @@ class Expansion:
     def declare(self, name: str, t: TensorType, **properties: Any) -> SSAValue:
         """An op whose result type is given."""
         from pelton.dialects.nn import BY_NAME
+        from pelton.dialects.nn.creation import Declared
 
-        return self.builder.insert(BY_NAME[name].declare(t, **properties)).results[0]
+        kind = BY_NAME[name]
+        assert issubclass(kind, Declared)
+        return self.builder.insert(kind.declare(t, **properties)).results[0]

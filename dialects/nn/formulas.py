@@ -50,7 +50,10 @@ def maximum_value(x: Array, y: Array) -> Array:
     """The larger; NaN where either is NaN; +0 is larger than -0."""
     import numpy as np
 
-    return np.where(np.isnan(x) | np.isnan(y), x + y, np.where((x > y) | ((x == y) & np.signbit(y)), x, y)) if x.dtype.kind == "f" else np.maximum(x, y)  # fmt: skip
+    if x.dtype.kind != "f":
+        return np.maximum(x, y)
+    first: Array = (x > y) | ((x == y) & np.signbit(y))
+    return np.where(np.isnan(x) | np.isnan(y), x + y, np.where(first, x, y))
 
 
 def minimum_value(x: Array, y: Array) -> Array:

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class SliceOp(Movement):
-    """`nn.slice %x {starts = #nn.dims[0, 1], stops = #nn.dims[n, 4], steps = #nn.dims[1, 2]}`: start, start + step, … before stop.
+    """`nn.slice %x {starts = #nn.dims[0, 1], stops = #nn.dims[n, 4], steps = #nn.dims[1, 2]}`: start, start + step, …
+    before stop.
 
-    One start, stop and step per axis; steps are numbers other than 0. Going up, 0 ≤ start ≤ stop ≤ size; going down, -1 ≤ stop ≤ start
-    < size, where stop -1 means "down to the first". Counting from the end and clamping, as Python does, is the graph API's.
+    One start, stop and step per axis; steps are numbers other than 0. Going up, 0 ≤ start ≤ stop ≤ size; going down, -1
+    ≤ stop ≤ start < size, where stop -1 means "down to the first". Counting from the end and clamping, as Python does,
+    is the graph API's.
     """
 
     name = "nn.slice"
@@ -156,8 +158,8 @@ class ConcatOp(Pointwise, HasCanonicalizationPatternsInterface):
 class GatherOp(Pointwise):
     """`nn.gather %x, %indices {axis = 0}`: for each index, the slice of x at that place of the axis.
 
-    The result has x's shape with the indices' shape in place of the axis. A negative index counts from the end. One that is out of
-    range fails a check; whatever the assert level, the place that is read is clamped into x.
+    The result has x's shape with the indices' shape in place of the axis. A negative index counts from the end. One
+    that is out of range fails a check; whatever the assert level, the place that is read is clamped into x.
     """
 
     name = "nn.gather"

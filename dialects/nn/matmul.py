@@ -51,7 +51,7 @@ class Product(NnOp):
         from pelton.dialects.nn import reference
 
         with reference.quiet():
-            y = self.multiply(*(reference.wide(x) for x in inputs), sizes)
+            y = self.multiply(reference.wide(inputs[0]), reference.wide(inputs[1]), sizes)
         return [reference.rounded(y, self.result_type.dtype)]
 
     def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
@@ -61,7 +61,9 @@ class Product(NnOp):
 
 @irdl_op_definition
 class MatmulOp(Product):
-    """`nn.matmul %a, %b`: [..., m, k] × [..., k, n] → [..., m, n]; the leading sizes are equal, or b has none and is shared."""
+    """`nn.matmul %a, %b`: [..., m, k] × [..., k, n] → [..., m, n]; the leading sizes are equal, or b has none and is
+    shared.
+    """
 
     name = "nn.matmul"
 
@@ -101,7 +103,8 @@ class MatmulOp(Product):
 
 @irdl_op_definition
 class PackOp(Pointwise):
-    """`nn.pack %b {width = 16}`: [..., k, n] → [..., ⌈n / width⌉, k, width]: panels of columns, the last one filled with 0.
+    """`nn.pack %b {width = 16}`: [..., k, n] → [..., ⌈n / width⌉, k, width]: panels of columns, the last one filled
+    with 0.
 
     The order in which a matmul kernel reads its right-hand side.
     """
@@ -146,7 +149,7 @@ class PackOp(Pointwise):
 
 @irdl_op_definition
 class PackedMatmulOp(Product):
-    """`nn.packed_matmul %a, %packed {n = #nn.dims[n]}`: `nn.matmul` with a right-hand side that `nn.pack` has packed."""
+    """`nn.packed_matmul %a, %packed {n = #nn.dims[n]}`: `nn.matmul` by a right-hand side that `nn.pack` has packed."""
 
     name = "nn.packed_matmul"
     columns_attr = prop_def(DimsAttr, prop_name="n")

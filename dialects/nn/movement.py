@@ -1,4 +1,7 @@
-"""Ops that move elements and change none: reshape, permute, broadcast_to, rebind. Transpose, squeeze and the like are made of these."""
+"""Ops that move elements and change none: reshape, permute, broadcast_to, rebind.
+
+Transpose, squeeze and the like are made of these.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Movement(Pointwise, HasCanonicalizationPatternsInterface):
 
 @irdl_op_definition
 class ReshapeOp(Movement):
-    """`nn.reshape %x {shape = #nn.dims[…]}`: the same elements, row by row, in another shape of as many elements. A view."""
+    """`nn.reshape %x {shape = #nn.dims[…]}`: the same elements, row by row, in another shape of as many elements.
+
+    A view.
+    """
 
     name = "nn.reshape"
     shape = prop_def(DimsAttr)
@@ -54,7 +60,8 @@ class ReshapeOp(Movement):
         before, after = dims.product(self.tensor().shape), dims.product(self.shape.data)
         if before == after:
             return ()
-        text = f"reshape of {shape_text(self.tensor().shape)} to {shape_text(self.shape.data)} keeps the number of elements"
+        shapes = f"{shape_text(self.tensor().shape)} to {shape_text(self.shape.data)}"
+        text = f"reshape of {shapes} keeps the number of elements"
         return (Requirement("eq", before, after, text),)
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
@@ -97,7 +104,7 @@ class PermuteOp(Movement):
 
 @irdl_op_definition
 class BroadcastToOp(Movement):
-    """`nn.broadcast_to %x {shape = #nn.dims[batch, 4]}`: sizes are matched from the last; missing ones and 1 stretch."""
+    """`nn.broadcast_to %x {shape = #nn.dims[batch, 4]}`: sizes match from the last on; missing ones and 1 stretch."""
 
     name = "nn.broadcast_to"
     FOLDS: ClassVar[bool] = False
@@ -108,7 +115,8 @@ class BroadcastToOp(Movement):
         fit = len(shape) >= t.rank and all(map(broadcasts, t.shape[::-1], shape[::-1]))
         if not fit:
             raise VerifyException(
-                f"'nn.broadcast_to' expects sizes that are 1 or those of {shape_text(shape)}, counted from the last, got {t}"
+                f"'nn.broadcast_to' expects sizes that are 1 or those of {shape_text(shape)}, counted from the last, "
+                f"got {t}"
             )
         return [t.with_shape(shape)]
 
@@ -137,7 +145,10 @@ class BroadcastToOp(Movement):
 
 @irdl_op_definition
 class RebindOp(Movement):
-    """`nn.rebind %x {shape = #nn.dims[n, 4]}`: the same tensor under other names of its sizes, which a run checks. A view."""
+    """`nn.rebind %x {shape = #nn.dims[n, 4]}`: the same tensor under other names of its sizes, which a run checks.
+
+    A view.
+    """
 
     name = "nn.rebind"
     shape = prop_def(DimsAttr)

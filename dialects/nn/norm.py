@@ -1,4 +1,6 @@
-"""Normalisations, in terms of primitive ops: softmax, logsoftmax, layer_norm, rms_norm. f16 and bf16 are computed in f32 throughout."""
+"""Normalisations, in terms of primitive ops: softmax, logsoftmax, layer_norm, rms_norm. f16 and bf16 are computed in
+f32 throughout.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class SoftmaxOp(Softmaxes):
         return [reference.rounded(y, self.result_type.dtype)]
 
     def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
-        """Relative: the difference's rounding times its size, two exponentials' errors, the sum's and the division's roundings."""
+        """Relative: the difference's rounding times its size, two exponentials' errors, the sum's and the division's
+        roundings.
+        """
         from pelton.dialects.nn import reference
 
         x, y, axis = reference.wide(inputs[0]), reference.wide(results[0]), self.axis_index
@@ -90,7 +94,9 @@ class LogsoftmaxOp(Softmaxes):
         return [reference.rounded(y, self.result_type.dtype)]
 
     def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
-        """The difference's rounding, and the relative error of the sum of exponentials, which is its logarithm's absolute error."""
+        """The difference's rounding, and the relative error of the sum of exponentials, which is its logarithm's
+        absolute error.
+        """
         import numpy as np
 
         from pelton.dialects.nn import reference
@@ -148,7 +154,9 @@ class RowNorm(NnOp):
 
 @irdl_op_definition
 class LayerNormOp(RowNorm):
-    """`nn.layer_norm %x, %gamma, %beta {epsilon = 1e-5}`: (x - mean) / √(variance + epsilon) * gamma + beta along the last axis."""
+    """`nn.layer_norm %x, %gamma, %beta {epsilon = 1e-5}`: (x - mean) / √(variance + epsilon) * gamma + beta along the
+    last axis.
+    """
 
     name = "nn.layer_norm"
     input = operand_def(TensorType)
@@ -169,7 +177,9 @@ class LayerNormOp(RowNorm):
         return [reference.rounded(y, self.result_type.dtype)]
 
     def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
-        """Centring errs by units of the row's magnitude; that error, the variance's and the last roundings reach the result scaled."""
+        """Centring errs by units of the row's magnitude; that error, the variance's and the last roundings reach the
+        result scaled.
+        """
         import numpy as np
 
         from pelton.dialects.nn import reference
@@ -197,9 +207,11 @@ class LayerNormOp(RowNorm):
 
 @irdl_op_definition
 class RmsNormOp(RowNorm):
-    """`nn.rms_norm %x, %weight {epsilon = 1e-6}`: x / √(mean of x² + epsilon) * (weight + weight_offset) along the last axis.
+    """`nn.rms_norm %x, %weight {epsilon = 1e-6}`: x / √(mean of x² + epsilon) * (weight + weight_offset) along the last
+    axis.
 
-    f16 and bf16: with `multiply_before_cast` the weight multiplies in f32, else the normalised row is rounded first (as Llama does).
+    f16 and bf16: with `multiply_before_cast` the weight multiplies in f32, else the normalised row is rounded first (as
+    Llama does).
     """
 
     name = "nn.rms_norm"

@@ -1,8 +1,9 @@
-"""Canonicalization of nn ops: rules that always help, so `canonicalize` and `simplify` run them all. Folding constants is in `fold.py`.
+"""Canonicalization of nn ops: rules that always help, so `canonicalize` and `simplify` run them all. Folding constants
+is in `fold.py`.
 
-A rule takes an op and returns the value that replaces it, or new ops whose last one does, or None where it does not apply. No rule
-changes a bit of a result: x + 0 stays (it makes +0 of -0), x * 1 and x - 0 go. A number that fills a tensor is in canonical form a
-constant of rank 0, broadcast: kernels then need no memory for it.
+A rule takes an op and returns the value that replaces it, or new ops whose last one does, or None where it does not
+apply. No rule changes a bit of a result: x + 0 stays (it makes +0 of -0), x * 1 and x - 0 go. A number that fills a
+tensor is in canonical form a constant of rank 0, broadcast: kernels then need no memory for it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
@@ -168,10 +168,8 @@ def loses_nothing(source: Attribute, to: Attribute) -> bool:
     digits = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
     if is_float(source):
         return is_float(to) and bytes_of(to) > bytes_of(source)
-    if not (isinstance(source, IntegerType) and is_int(source)):
-        return False
     if is_float(to):
-        return dtype_name(to) != "f16" and source.width.data - 1 <= digits[dtype_name(to)]
+        return dtype_name(to) != "f16" and 8 * bytes_of(source) - 1 <= digits[dtype_name(to)]
     return is_int(to) and bytes_of(to) > bytes_of(source)
 
 

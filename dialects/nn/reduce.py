@@ -1,7 +1,7 @@
 """Reductions along one axis, which stays with size 1: sum, prod, max, min; and mean, argmax, argmin in terms of them.
 
-f16 and bf16 are combined in f32 and rounded once. Over an empty axis the result is the identity: 0, 1, -inf, +inf (integers: the
-smallest, the largest).
+f16 and bf16 are combined in f32 and rounded once. Over an empty axis the result is the identity: 0, 1, -inf, +inf
+(integers: the smallest, the largest).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from pelton.dialects.nn import formulas
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.shapes import axis_of, replaced
 from pelton.dialects.op import Array, Reduction, Sizes
@@ -27,7 +26,9 @@ def accumulator_of(dtype: Attribute) -> Attribute:
 
 
 def chain(count: int, last: bool) -> int:
-    """How many roundings stand behind one sum of `count` numbers: a row is summed on 32 lanes, a column one after another."""
+    """How many roundings stand behind one sum of `count` numbers: a row is summed on 32 lanes, a column one after
+    another.
+    """
     return math.ceil(count / 32) + 6 if last else count
 
 
@@ -94,7 +95,9 @@ class SumOp(AxisReduction):
 
 
 def finite(error: Array) -> Array:
-    """An error bound without NaN and infinity: tiny there, so that an infinite result has to be met; a sum's zero has either sign."""
+    """An error bound without NaN and infinity: tiny there, so that an infinite result has to be met; a sum's zero has
+    either sign.
+    """
     import numpy as np
 
     return np.nan_to_num(error, nan=0.0, posinf=0.0) + np.finfo(np.float64).tiny
@@ -132,19 +135,15 @@ class Extreme(AxisReduction):
         """The largest of sign * x, times sign; NaN where there is one; -0 is smaller than +0."""
         import numpy as np
 
-        lowest = sign * -np.inf if x.dtype.kind == "f" else getattr(np.iinfo(x.dtype), "min" if sign > 0 else "max")
-        start = np.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), lowest, x.dtype)
+        floating = x.dtype.kind == "f"
         if x.shape[axis] == 0:
-            return start
-        pick = formulas.maximum_value if sign > 0 else formulas.minimum_value
-        if x.dtype.kind != "f":
-            return (x.max if sign > 0 else x.min)(axis, keepdims=True)
-        with np.errstate(all="ignore"):
-            y = (x.max if sign > 0 else x.min)(axis, keepdims=True)
-            zeros = np.where(x == 0, x, y)  # which zero: NumPy leaves it open
-            for k in range(x.shape[axis] if (y == 0).any() else 0):
-                y = np.where(y == 0, pick(np.take(zeros, [k], axis) if k else np.take(zeros, [0], axis), y), y)
+            lowest = -sign * np.inf if floating else getattr(np.iinfo(x.dtype), "min" if sign > 0 else "max")
+            return np.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), lowest, x.dtype)
+        y: Array = (x.max if sign > 0 else x.min)(axis, keepdims=True)
+        if not floating:
             return y
+        has_larger_zero = ((x == 0) & (np.signbit(x) == (sign < 0))).any(axis, keepdims=True)  # NumPy takes either
+        return np.where(y == 0, np.copysign(0.0, np.where(has_larger_zero, sign, -sign)), y)
 
 
 @irdl_op_definition

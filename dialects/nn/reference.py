@@ -1,7 +1,8 @@
-"""NumPy helpers that `evaluate` and `tolerance` share. Imported inside those functions only: the dialects load without NumPy.
+"""NumPy helpers that `evaluate` and `tolerance` share. Imported inside those functions only: the dialects load without
+NumPy.
 
-Arrays hold tensors as they lie in memory: bf16 as `ml_dtypes.bfloat16`, bool as one byte. `wide` is what formulas compute in,
-`rounded` takes their result back.
+Arrays hold tensors as they lie in memory: bf16 as `ml_dtypes.bfloat16`, bool as one byte. `wide` is what formulas
+compute in, `rounded` takes their result back.
 """
 
 from __future__ import annotations
@@ -84,11 +85,12 @@ def _bf16(x: Array) -> Array:
 
 def info(dtype: Any) -> Any:
     """`finfo` of a float dtype, bf16 included."""
-    return ml_dtypes.finfo(dtype)
+    finfo: Any = ml_dtypes.finfo
+    return finfo(dtype)
 
 
 def spacing(x: Array) -> Array:
-    """The distance from each element to its neighbour away from zero, as float64; 1 for integers, 0 where not finite."""
+    """The distance from each element to its neighbour away from zero; 1 for integers, 0 where not finite."""
     if not is_float(x):
         return np.ones(x.shape)
     limits = info(x.dtype)
@@ -105,7 +107,7 @@ def unit(dtype: Any) -> float:
 
 
 def half_step(x: Array) -> Array:
-    """The step a result in f16 or bf16 may be off where the value before rounding was a little off; 0 for wider floats."""
+    """The step a half may be off where the value before rounding was a little off; 0 for wider floats."""
     return spacing(x) if x.dtype in (DTYPES["f16"], DTYPES["bf16"]) else np.zeros(x.shape)
 
 
@@ -125,7 +127,8 @@ def _each(function: Callable[[float], float], x: Array) -> Array:
 
 
 def disagreement(got: Array, expected: Array, tolerance: Any) -> str | None:
-    """What is wrong with `got`, in words with the worst element; None where every element is within `tolerance` of `expected`.
+    """What is wrong with `got`, in words with the worst element; None where every element is within `tolerance` of
+    `expected`.
 
     NaN agrees with NaN. Where the tolerance is 0 the sign of zero counts too.
     """
@@ -142,8 +145,8 @@ def disagreement(got: Array, expected: Array, tolerance: Any) -> str | None:
     worst = np.unravel_index(int(np.argmax(np.where(wrong, error, -1))), wrong.shape)
     place = [int(i) for i in worst]
     return (
-        f"{int(wrong.sum())} of {wrong.size} elements are wrong; at {place} expected {expected[worst]!s}, got {got[worst]!s}, "
-        f"tolerance {tolerance[worst]:.3g}"
+        f"{int(wrong.sum())} of {wrong.size} elements are wrong; at {place} expected {expected[worst]!s}, "
+        f"got {got[worst]!s}, tolerance {tolerance[worst]:.3g}"
     )
 
 

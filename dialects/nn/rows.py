@@ -18,12 +18,24 @@ MulOp = op_of(
 DivOp = op_of(Binary, Row("div", "lhs / rhs", "float", f.binary("div"), f.numpy("divide")))
 FloorDivOp = op_of(
     division.Quotient,
-    Row("floor_div", "floor(lhs / rhs); an integer by 0 is 0, the smallest integer by -1 wraps", "number", division.floor_div, division.floor_div_value),
-)  # fmt: skip
+    Row(
+        "floor_div",
+        "floor(lhs / rhs); an integer by 0 is 0, the smallest integer by -1 wraps",
+        "number",
+        division.floor_div,
+        division.floor_div_value,
+    ),
+)
 ModOp = op_of(
     division.Remainder,
-    Row("mod", "lhs - floor(lhs / rhs) * rhs, which has the sign of rhs; an integer by 0 is 0", "number", division.mod, f.numpy("remainder")),
-)  # fmt: skip
+    Row(
+        "mod",
+        "lhs - floor(lhs / rhs) * rhs, which has the sign of rhs; an integer by 0 is 0",
+        "number",
+        division.mod,
+        f.numpy("remainder"),
+    ),
+)
 PowOp = op_of(Binary, Row("pow", "lhs to the power rhs", "float", f.binary("pow"), f.numpy("power"), CLOSE))
 MaximumOp = op_of(
     Binary,
@@ -39,8 +51,17 @@ EqualOp = op_of(
     Binary, Row("equal", "lhs = rhs", "any", f.compare("eq"), f.numpy("equal"), gives_bool=True, commutes=True)
 )
 NotEqualOp = op_of(
-    Binary, Row("not_equal", "lhs ≠ rhs; true where either is NaN", "any", f.compare("ne"), f.numpy("not_equal"), gives_bool=True, commutes=True)
-)  # fmt: skip
+    Binary,
+    Row(
+        "not_equal",
+        "lhs ≠ rhs; true where either is NaN",
+        "any",
+        f.compare("ne"),
+        f.numpy("not_equal"),
+        gives_bool=True,
+        commutes=True,
+    ),
+)
 GreaterOp = op_of(Binary, Row("greater", "lhs > rhs", "any", f.compare("gt"), f.numpy("greater"), gives_bool=True))
 GreaterEqualOp = op_of(
     Binary, Row("greater_equal", "lhs ≥ rhs", "any", f.compare("ge"), f.numpy("greater_equal"), gives_bool=True)
@@ -112,8 +133,9 @@ SigmoidOp = op_of(Unary, Row("sigmoid", "1 / (1 + exp(-x))", "float", f.sigmoid,
 SiluOp = op_of(Unary, Row("silu", "x / (1 + exp(-x))", "float", f.silu, f.silu_value, SMOOTH, subnormals=128))
 
 ROWS = (
-    AddOp, SubOp, MulOp, DivOp, FloorDivOp, ModOp, PowOp, MaximumOp, MinimumOp, EqualOp, NotEqualOp, GreaterOp, GreaterEqualOp, LessOp,
-    LessEqualOp, LogicalAndOp, LogicalOrOp, LogicalXorOp, LogicalNotOp, BitwiseAndOp, BitwiseOrOp, BitwiseXorOp, BitwiseNotOp, AbsOp,
-    NegateOp, FloorOp, CeilOp, RoundOp, TruncOp, IsNanOp, IsInfOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AsinOp,
-    AcosOp, AtanOp, AtanhOp, TanhOp, ErfOp, ReluOp, SigmoidOp, SiluOp,
+    AddOp, SubOp, MulOp, DivOp, FloorDivOp, ModOp, PowOp, MaximumOp, MinimumOp, EqualOp, NotEqualOp, GreaterOp,
+    GreaterEqualOp, LessOp, LessEqualOp, LogicalAndOp, LogicalOrOp, LogicalXorOp, LogicalNotOp, BitwiseAndOp,
+    BitwiseOrOp, BitwiseXorOp, BitwiseNotOp, AbsOp, NegateOp, FloorOp, CeilOp, RoundOp, TruncOp, IsNanOp, IsInfOp,
+    ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, AtanhOp, TanhOp, ErfOp, ReluOp,
+    SigmoidOp, SiluOp,
 )  # fmt: skip

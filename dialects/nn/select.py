@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class CastOp(Elementwise):
     """`nn.cast %x {dtype = f16}`: each element in another dtype.
 
-    Floats round to nearest even. Float to integer drops the fraction, saturates, and makes 0 of NaN. Integers wrap. A bool becomes 0 or
-    1; whatever is not 0 becomes true.
+    Floats round to nearest even. Float to integer drops the fraction, saturates, and makes 0 of NaN. Integers wrap. A
+    bool becomes 0 or 1; whatever is not 0 becomes true.
     """
 
     name = "nn.cast"
@@ -104,8 +104,8 @@ TANH_SCALE, CUBIC, QUICK = 2 * math.sqrt(2 / math.pi), 0.044715, 1.702
 class GeluOp(Elementwise):
     """`nn.gelu %x {approximate = "none"}`: x times the normal distribution's share below x.
 
-    none: x/2 (1 + erf(x / √2)). tanh: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), written as x / (1 + exp(-2 …)), in which nothing
-    cancels. quick: x / (1 + exp(-1.702 x)). Hendrycks and Gimpel, arXiv:1606.08415.
+    none: x/2 (1 + erf(x / √2)). tanh: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), written as x / (1 + exp(-2 …)), in
+    which nothing cancels. quick: x / (1 + exp(-1.702 x)). Hendrycks and Gimpel, arXiv:1606.08415.
     """
 
     name = "nn.gelu"
@@ -141,7 +141,10 @@ class GeluOp(Elementwise):
         return QUICK * x if self.approximate.data == "quick" else TANH_SCALE * (x + CUBIC * x * x * x)
 
     def tolerance(self, results: Sequence[Array], sizes: Sizes, *inputs: Array) -> Sequence[Array]:
-        """none: 1 + erf cancels below 0, so the share errs by units of 1. The others: exp magnifies the error of its argument."""
+        """none: 1 + erf cancels below 0, so the share errs by units of 1.
+
+        The others: exp magnifies the error of its argument.
+        """
         import numpy as np
 
         from pelton.dialects.nn import reference

@@ -46,7 +46,7 @@ def at_most(x: Dim, y: Dim) -> bool:
 
 
 def _not_negative(value: Dim, depth: int) -> bool:
-    """Sizes are not negative, min(a, b) is at most a and b, max(a, b) at least a and b, a quotient by k at most a k-th."""
+    """Whether value ≥ 0: sizes are; min(a, b) is at most a and b, max(a, b) at least; a / k is at most a k-th of a."""
     terms = dims.terms_of(value)
     if all(c >= 0 and not any(_may_be_negative(a) for a in atoms) for atoms, c in terms.items()):
         return True

@@ -80,7 +80,7 @@ def make(name: str, *operands: SSAValue, **properties: Any) -> NnOp:
     return BY_NAME[name].make(*operands, **properties)
 
 
-def on_arrays(name: str, *arrays: np.ndarray[Any, Any], **properties: Any) -> tuple[NnOp, np.ndarray[Any, Any]]:
+def on_arrays(name: str, *arrays: np.ndarray[Any, Any], **properties: Any) -> tuple[Any, np.ndarray[Any, Any]]:
     """An op on static tensors like the arrays, and what it evaluates to."""
     op = make(name, *(operand(a.shape, attribute_of(a.dtype)) for a in arrays), **properties)
     (y,) = op.evaluate({}, *arrays)
@@ -91,7 +91,7 @@ def on_arrays(name: str, *arrays: np.ndarray[Any, Any], **properties: Any) -> tu
 
 def attribute_of(dtype: Any) -> Attribute:
     """The IR's dtype of a NumPy dtype."""
-    return next(a for a in ALL + (IntegerType(16),) if reference.numpy_dtype(a) == dtype)
+    return next(a for a in (*ALL, IntegerType(16)) if reference.numpy_dtype(a) == dtype)
 
 
 def dtypes_of(name: str, arity: int) -> Iterator[Attribute]:

@@ -1,6 +1,7 @@
 """Runs the scalar code of a pointwise op on NumPy arrays: what `element` says, all elements of the result at once.
 
-Reads are checked: an index out of bounds fails unless the code guards it, so what compiled code would read beyond a buffer shows here.
+Reads are checked: an index out of bounds fails unless the code guards it, so what compiled code would read beyond a
+buffer shows here.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from pelton.dialects.kernel import INDEX, CheckOp, DimOp
 from pelton.dialects.nn import formulas, reference
 from pelton.dialects.op import Pointwise
 from pelton.dialects.scalars import Scalars
-from pelton.dialects.types import is_bool, is_float
+from pelton.dialects.types import is_bool
 
 Array = Any
 
@@ -127,28 +129,29 @@ def _trunc_mod(x: Array, y: Array) -> Array:
 
 
 FLOAT_PREDICATES: Mapping[str, Callable[..., Array]] = {
-    "oeq": np.equal, "une": np.not_equal, "olt": np.less, "ole": np.less_equal, "ogt": np.greater, "oge": np.greater_equal,
-    "uno": lambda x, y: np.isnan(x) | np.isnan(y),
+    "oeq": np.equal, "une": np.not_equal, "olt": np.less, "ole": np.less_equal, "ogt": np.greater,
+    "oge": np.greater_equal, "uno": lambda x, y: np.isnan(x) | np.isnan(y),
 }  # fmt: skip
 INT_PREDICATES: Mapping[str, Callable[..., Array]] = {
-    "ult": lambda x, y: x.astype(np.uint64) < y.astype(np.uint64), "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal,
+    "ult": lambda x, y: x.astype(np.uint64) < y.astype(np.uint64), "eq": np.equal, "ne": np.not_equal, "slt": np.less,
+    "sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal,
 }  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[..., Array]] = {
-    "math.exp": np.exp, "math.log": np.log, "math.log1p": np.log1p, "math.rsqrt": lambda x: 1 / np.sqrt(x), "math.sin": np.sin,
-    "math.cos": np.cos, "math.tan": np.tan, "math.asin": np.arcsin, "math.acos": np.arccos, "math.atan": np.arctan,
-    "math.atanh": np.arctanh, "math.tanh": np.tanh, "math.erf": reference.erf, "math.powf": np.power,
+    "math.exp": np.exp, "math.log": np.log, "math.log1p": np.log1p, "math.rsqrt": lambda x: 1 / np.sqrt(x),
+    "math.sin": np.sin, "math.cos": np.cos, "math.tan": np.tan, "math.asin": np.arcsin, "math.acos": np.arccos,
+    "math.atan": np.arctan, "math.atanh": np.arctanh, "math.tanh": np.tanh, "math.erf": reference.erf,
+    "math.powf": np.power,
 }  # fmt: skip
 WIDE = frozenset(FUNCTIONS)
 OPERATIONS: Mapping[str, Callable[..., Array]] = {
-    **FUNCTIONS,
-    "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide, "arith.negf": np.negative,
-    "arith.maximumf": formulas.maximum_value, "arith.minimumf": formulas.minimum_value,
-    "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
-    "arith.floordivsi": np.floor_divide, "arith.remsi": _trunc_mod,
+    **FUNCTIONS, "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide,
+    "arith.negf": np.negative, "arith.maximumf": formulas.maximum_value, "arith.minimumf": formulas.minimum_value,
+    "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum, "arith.floordivsi": np.floor_divide, "arith.remsi": _trunc_mod,
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.select": np.where,
     "arith.extf": exact, "arith.truncf": lambda x: x, "arith.sitofp": lambda x: x, "arith.extui": lambda x: x,
-    "arith.index_cast": lambda x: x, "arith.extsi": lambda x: x, "arith.trunci": lambda x: x,
-    "math.absf": np.abs, "math.absi": np.abs, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
-    "math.roundeven": np.rint, "math.trunc": np.trunc, "math.copysign": np.copysign,
+    "arith.index_cast": lambda x: x, "arith.extsi": lambda x: x, "arith.trunci": lambda x: x, "math.absf": np.abs,
+    "math.absi": np.abs, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil, "math.roundeven": np.rint,
+    "math.trunc": np.trunc, "math.copysign": np.copysign,
 }  # fmt: skip
 """What each scalar op computes; halves never reach arithmetic, they are widened first."""

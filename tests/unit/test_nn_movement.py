@@ -1,4 +1,6 @@
-"""Ops that move and pick elements: `evaluate` against NumPy's own, `element` against `evaluate` with every read in bounds."""
+"""Ops that move and pick elements: `evaluate` against NumPy's own, `element` against `evaluate` with every read in
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def test_permute(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "to"), [((3, 1), (3, 4)), ((4,), (2, 3, 4)), ((), (2, 2)), ((1,), (0,)), ((1, 1), (5, 1)), ((2, 3), (2, 3))]
+    ("shape", "to"),
+    [((3, 1), (3, 4)), ((4,), (2, 3, 4)), ((), (2, 2)), ((1,), (0,)), ((1, 1), (5, 1)), ((2, 3), (2, 3))],
 )
 def test_broadcast_to(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
     x = array(*shape)
@@ -104,7 +107,11 @@ def test_slice_with_symbols() -> None:
     """The last k rows, backwards: what needs a check is asked for, what the algebra knows is not."""
     below = dims.sub("n", 1)
     last = make(
-        "slice", operand(("n",), F32), starts=DimsAttr((below,)), stops=DimsAttr((dims.sub(below, "k"),)), steps=DimsAttr((-1,))
+        "slice",
+        operand(("n",), F32),
+        starts=DimsAttr((below,)),
+        stops=DimsAttr((dims.sub(below, "k"),)),
+        steps=DimsAttr((-1,)),
     )
     assert last.results[0].type == operand(("k",), F32).type
     assert [(r.relation, r.lhs, r.rhs) for r in last.requires()] == [("le", -1, dims.sub(below, "k"))]
@@ -172,7 +179,10 @@ def test_pack(k: int, n: int, width: int) -> None:
 
 def test_rebind_asks_for_equal_sizes() -> None:
     op = make("rebind", operand(("a", 4), F32), shape=DimsAttr(("b", "c")), message=StringAttr("heads"))
-    assert [(r.relation, r.lhs, r.rhs, r.message) for r in op.requires()] == [("eq", "a", "b", "heads"), ("eq", 4, "c", "heads")]
+    assert [(r.relation, r.lhs, r.rhs, r.message) for r in op.requires()] == [
+        ("eq", "a", "b", "heads"),
+        ("eq", 4, "c", "heads"),
+    ]
     (y,) = op.evaluate({}, x := array(3, 4))
     assert y is x
 
@@ -183,24 +193,64 @@ def test_reshape_asks_for_equal_counts() -> None:
 
 
 REFUSED: list[tuple[str, list[tuple[tuple[Dim, ...], Attribute]], dict[str, Any], str]] = [
-    ("reshape", [((2, 3), F32)], {"shape": DimsAttr((7,))}, "expects a shape of 6 elements as !nn.tensor<[2, 3], f32> has, got [7] of 7"),
-    ("permute", [((2, 3), F32)], {"order": DimsAttr((0, 0))}, "expects each axis of !nn.tensor<[2, 3], f32> once as its order, got [0, 0]"),
+    (
+        "reshape",
+        [((2, 3), F32)],
+        {"shape": DimsAttr((7,))},
+        "expects a shape of 6 elements as !nn.tensor<[2, 3], f32> has, got [7] of 7",
+    ),
+    (
+        "permute",
+        [((2, 3), F32)],
+        {"order": DimsAttr((0, 0))},
+        "expects each axis of !nn.tensor<[2, 3], f32> once as its order, got [0, 0]",
+    ),
     ("permute", [((2, 3), F32)], {"order": DimsAttr((0,))}, "once as its order"),
-    ("broadcast_to", [((2, 3), F32)], {"shape": DimsAttr((3,))}, "expects sizes that are 1 or those of [3], counted from the last"),
+    (
+        "broadcast_to",
+        [((2, 3), F32)],
+        {"shape": DimsAttr((3,))},
+        "expects sizes that are 1 or those of [3], counted from the last",
+    ),
     ("broadcast_to", [((2,), F32)], {"shape": DimsAttr((3,))}, "counted from the last, got !nn.tensor<[2], f32>"),
     ("broadcast_to", [(("n",), F32)], {"shape": DimsAttr(("m",))}, "counted from the last"),
-    ("rebind", [((2, 3), F32)], {"shape": DimsAttr((2, 4))}, "expects a shape that !nn.tensor<[2, 3], f32> can have, got [2, 4]"),
-    ("slice", [((4,), F32)], {"starts": (0, 0), "stops": (1,), "steps": (1,)}, "expects 1 starts for !nn.tensor<[4], f32>, got [0, 0]"),
+    (
+        "rebind",
+        [((2, 3), F32)],
+        {"shape": DimsAttr((2, 4))},
+        "expects a shape that !nn.tensor<[2, 3], f32> can have, got [2, 4]",
+    ),
+    (
+        "slice",
+        [((4,), F32)],
+        {"starts": (0, 0), "stops": (1,), "steps": (1,)},
+        "expects 1 starts for !nn.tensor<[4], f32>, got [0, 0]",
+    ),
     ("slice", [((4,), F32)], {"starts": (0,), "stops": (1,), "steps": (0,)}, "expects steps other than 0, got [0]"),
-    ("slice", [((4,), F32)], {"starts": (0,), "stops": (5,), "steps": (1,)}, "expects 0 ≤ start ≤ stop ≤ size along axis 0 of [4], got 5 > 4"),
-    ("slice", [((4,), F32)], {"starts": (4,), "stops": (0,), "steps": (-1,)}, "expects -1 ≤ stop ≤ start < size along axis 0 of [4], got 4 > 3"),
+    (
+        "slice",
+        [((4,), F32)],
+        {"starts": (0,), "stops": (5,), "steps": (1,)},
+        "expects 0 ≤ start ≤ stop ≤ size along axis 0 of [4], got 5 > 4",
+    ),
+    (
+        "slice",
+        [((4,), F32)],
+        {"starts": (4,), "stops": (0,), "steps": (-1,)},
+        "expects -1 ≤ stop ≤ start < size along axis 0 of [4], got 4 > 3",
+    ),
     ("concat", [((2, 3), F32), ((2, 4), F32)], {"axis": axis(0)}, "expects operands that differ along axis 0 only"),
     ("concat", [((2, 3), F32), ((2, 3), F64)], {"axis": axis(0)}, "convert with nn.cast"),
     ("concat", [((2, 3), F32)], {"axis": axis(2)}, "expects an axis from 0 to 1 for !nn.tensor<[2, 3], f32>, got 2"),
-    ("gather", [((2, 3), F32), ((2,), F32)], {"axis": axis(0)}, "expects indices of i32 or i64, got !nn.tensor<[2], f32>; convert with nn.cast"),
+    (
+        "gather",
+        [((2, 3), F32), ((2,), F32)],
+        {"axis": axis(0)},
+        "expects indices of i32 or i64, got !nn.tensor<[2], f32>; convert with nn.cast",
+    ),
     ("gather", [((2, 3), F32), ((2,), i64)], {"axis": axis(-1)}, "expects an axis from 0 to 1"),
     ("pack", [((3,), F32)], {"width": axis(8)}, "expects a matrix and a width of 1 or more"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "operands", "properties", "message"), REFUSED)

@@ -1,4 +1,6 @@
-"""Reductions, norms and matmul: `evaluate` against exact sums, expansions against `evaluate` within the op's own tolerance."""
+"""Reductions, norms and matmul: `evaluate` against exact sums, expansions against `evaluate` within the op's own
+tolerance.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,21 @@ from pelton.dialects.interpreter import run
 from pelton.dialects.nn import reference
 from pelton.dialects.types import DimsAttr, TensorType, dtype_name
 from pelton.tests.support.nn_values import (
-    BF16, F16, F32, F64, FLOATS, INTS, NUMBERS, attribute_of, expanded, function_of, make, on_arrays, operand, special, values,
+    BF16,
+    F16,
+    F32,
+    F64,
+    FLOATS,
+    INTS,
+    NUMBERS,
+    attribute_of,
+    expanded,
+    function_of,
+    make,
+    on_arrays,
+    operand,
+    special,
+    values,
 )  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +93,9 @@ def test_empty_axes_give_identities(dtype: Attribute) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=dtype_name)
 def test_extremes_propagate_nan_and_order_zeros(dtype: Attribute) -> None:
-    x = np.array([[1, np.nan, 3], [-0.0, 0.0, -0.0], [-0.0, -0.0, -1], [0.0, 1, 0.0]]).astype(reference.numpy_dtype(dtype))
+    x = np.array([[1, np.nan, 3], [-0.0, 0.0, -0.0], [-0.0, -0.0, -1], [0.0, 1, 0.0]]).astype(
+        reference.numpy_dtype(dtype)
+    )
     largest, smallest = (on_arrays(name, x, axis=axis(1))[1].ravel() for name in ("max", "min"))
     assert np.isnan(largest[0]) and np.isnan(smallest[0])
     assert (largest[1:].tolist(), np.signbit(largest[1:]).tolist()) == ([0, 0, 1], [False, True, False])
@@ -106,7 +124,9 @@ def test_expansions_along_axes(name: str, dtype: Attribute, shape: tuple[int, ..
 @pytest.mark.parametrize("dtype", FLOATS, ids=dtype_name)
 @pytest.mark.parametrize("name", ["softmax", "logsoftmax"])
 def test_softmax_of_extreme_rows(name: str, dtype: Attribute) -> None:
-    x = np.array([[1e4, -1e4, 1e4], [-np.inf, 0, 1], [-np.inf] * 3, [np.inf, 0, 1], [np.nan, 0, 1]]).astype(reference.numpy_dtype(dtype))
+    x = np.array([[1e4, -1e4, 1e4], [-np.inf, 0, 1], [-np.inf] * 3, [np.inf, 0, 1], [np.nan, 0, 1]]).astype(
+        reference.numpy_dtype(dtype)
+    )
     expansion_agrees(name, x, axis=axis(1))
     _, y = on_arrays(name, x, axis=axis(1))
     assert np.isnan(y[2:].astype(np.float64)).all(axis=1).tolist() == [True, True, True]
@@ -143,7 +163,11 @@ EPSILON = FloatAttr(1e-5, 64)
 @pytest.mark.parametrize("dtype", FLOATS, ids=dtype_name)
 @pytest.mark.parametrize("shape", [(3, 5), (1, 384), (2, 2, 33), (4,), (3, 1)])
 def test_layer_norm(dtype: Attribute, shape: tuple[int, ...]) -> None:
-    x, gamma, beta = array(*shape, dtype=dtype), array(shape[-1], dtype=dtype, seed=1), array(shape[-1], dtype=dtype, seed=2)
+    x, gamma, beta = (
+        array(*shape, dtype=dtype),
+        array(shape[-1], dtype=dtype, seed=1),
+        array(shape[-1], dtype=dtype, seed=2),
+    )
     x = (x + np.asarray(20, x.dtype)).astype(x.dtype)
     expansion_agrees("layer_norm", x, gamma, beta, epsilon=EPSILON)
     expansion_agrees("layer_norm", x, gamma, beta, symbolic=True, epsilon=EPSILON)
@@ -151,7 +175,12 @@ def test_layer_norm(dtype: Attribute, shape: tuple[int, ...]) -> None:
     wide = x.astype(np.float64)
     normal = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
     expected = normal * gamma.astype(np.float64) + beta.astype(np.float64)
-    assert np.allclose(y.astype(np.float64), expected, rtol=2.0 ** -{"f16": 10, "bf16": 7, "f32": 22, "f64": 40}[dtype_name(dtype)], atol=1e-6)
+    assert np.allclose(
+        y.astype(np.float64),
+        expected,
+        rtol=2.0 ** -{"f16": 10, "bf16": 7, "f32": 22, "f64": 40}[dtype_name(dtype)],
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=dtype_name)
@@ -159,7 +188,11 @@ def test_layer_norm(dtype: Attribute, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("before", [False, True])
 def test_rms_norm(dtype: Attribute, offset: float, before: bool) -> None:
     x, weight = array(3, 33, dtype=dtype), array(33, dtype=dtype, seed=1)
-    properties = {"epsilon": EPSILON, "weight_offset": FloatAttr(offset, 64), "multiply_before_cast": BoolAttr.from_bool(before)}
+    properties: dict[str, Any] = {
+        "epsilon": EPSILON,
+        "weight_offset": FloatAttr(offset, 64),
+        "multiply_before_cast": BoolAttr.from_bool(before),
+    }
     expansion_agrees("rms_norm", x, weight, **properties)
     _, y = on_arrays("rms_norm", x, weight, **properties)
     wide = x.astype(np.float64)
@@ -172,7 +205,15 @@ def test_rms_norm(dtype: Attribute, offset: float, before: bool) -> None:
     assert reference.disagreement(y, expected, 2 * reference.spacing(expected)) is None
 
 
-PRODUCTS = [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((1, 1), (1, 1)), ((3, 0), (0, 2)), ((0, 4), (4, 0)), ((2, 2, 3, 33), (2, 2, 33, 2))]  # fmt: skip
+PRODUCTS = [
+    ((3, 4), (4, 5)),
+    ((2, 3, 4), (4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((1, 1), (1, 1)),
+    ((3, 0), (0, 2)),
+    ((0, 4), (4, 0)),
+    ((2, 2, 3, 33), (2, 2, 33, 2)),
+]
 
 
 @pytest.mark.parametrize("shapes", PRODUCTS)
@@ -184,7 +225,9 @@ def test_matmul(dtype: Attribute, shapes: tuple[tuple[int, ...], tuple[int, ...]
         assert (y == np.matmul(a, b)).all()
     else:
         exact = np.einsum("...mk,...kn->...mn", a.astype(np.longdouble), b.astype(np.longdouble))
-        assert np.allclose(y.astype(np.float64), exact.astype(np.float64), rtol=0.01 if dtype in (F16, BF16) else 1e-13, atol=1e-12)
+        assert np.allclose(
+            y.astype(np.float64), exact.astype(np.float64), rtol=0.01 if dtype in (F16, BF16) else 1e-13, atol=1e-12
+        )
     if dtype != F64:
         expansion_agrees("matmul", a, b)
     else:
@@ -224,21 +267,41 @@ def test_an_infinite_result_has_to_be_met() -> None:
 REFUSED: list[tuple[str, list[tuple[tuple[Dim, ...], Attribute]], dict[str, Any], str]] = [
     ("sum", [((2, 3), F32)], {"axis": axis(2)}, "expects an axis from 0 to 1 for !nn.tensor<[2, 3], f32>, got 2"),
     ("sum", [((2, 3), i1)], {"axis": axis(0)}, "expects elements of a float or a signed integer, got i1"),
-    ("mean", [((2, 3), i32)], {"axis": axis(0)}, "expects elements of f16, bf16, f32 or f64, got i32; convert with nn.cast"),
+    (
+        "mean",
+        [((2, 3), i32)],
+        {"axis": axis(0)},
+        "expects elements of f16, bf16, f32 or f64, got i32; convert with nn.cast",
+    ),
     ("softmax", [((2, 3), i32)], {"axis": axis(0)}, "expects elements of f16, bf16, f32 or f64"),
     ("softmax", [((2, 3), F32)], {"axis": axis(-1)}, "expects an axis from 0 to 1"),
-    ("argmax", [((2, 0), F32)], {"axis": axis(1)}, "expects at least one element along axis 1, got !nn.tensor<[2, 0], f32>"),
-    ("layer_norm", [((2, 3), F32), ((2,), F32), ((3,), F32)], {"epsilon": EPSILON}, "expects weights of !nn.tensor<[3], f32>, got !nn.tensor<[2], f32>"),
+    (
+        "argmax",
+        [((2, 0), F32)],
+        {"axis": axis(1)},
+        "expects at least one element along axis 1, got !nn.tensor<[2, 0], f32>",
+    ),
+    (
+        "layer_norm",
+        [((2, 3), F32), ((2,), F32), ((3,), F32)],
+        {"epsilon": EPSILON},
+        "expects weights of !nn.tensor<[3], f32>, got !nn.tensor<[2], f32>",
+    ),
     ("layer_norm", [((), F32), ((), F32), ((), F32)], {"epsilon": EPSILON}, "expects at least one axis"),
     ("rms_norm", [((2, 3), F16), ((3,), F32)], {"epsilon": EPSILON}, "expects weights of !nn.tensor<[3], f16>"),
-    ("matmul", [((2, 3), F32), ((2, 3), F32)], {}, "expects [..., m, k] and [..., k, n] with equal leading sizes, or [k, n], got [2, 3] and [2, 3]"),
+    (
+        "matmul",
+        [((2, 3), F32), ((2, 3), F32)],
+        {},
+        "expects [..., m, k] and [..., k, n] with equal leading sizes, or [k, n], got [2, 3] and [2, 3]",
+    ),
     ("matmul", [((2, 3), F32), ((3, 2), F64)], {}, "expects one dtype and device"),
     ("matmul", [((2, 3), i1), ((3, 2), i1)], {}, "expects numbers, got i1; convert with nn.cast"),
     ("matmul", [((3,), F32), ((3, 2), F32)], {}, "broadcast or reshape first"),
     ("packed_matmul", [((2, 3), i32), ((1, 3, 4), i32)], {"n": DimsAttr((4,))}, "expects f32 or f64 on one device"),
     ("packed_matmul", [((2, 3), F32), ((3, 4), F32)], {"n": DimsAttr((4,))}, "packed [..., k, n] and one n"),
     ("packed_matmul", [((2, 3), F32), ((2, 3, 4), F32)], {"n": DimsAttr((4,))}, "expects the panels of [..., k, 4]"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "operands", "properties", "message"), REFUSED)
