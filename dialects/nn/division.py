@@ -74,7 +74,8 @@ def floor_div_value(x: Array, y: Array) -> Array:
 
     if x.dtype.kind != "f":
         return np.floor_divide(x, y)
-    return np.where(np.isfinite(x) & np.isinf(x / y), x / y, np.floor_divide(x, y))
+    quotient: Array = np.floor_divide(x, y)
+    return np.where(np.isfinite(x) & np.isinf(x / y), x / y, quotient)
 
 
 def _scale(b: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -30,15 +30,17 @@ CLOSE: Mapping[str, float] = {"f32": 2, "f64": 4, "f16": 1, "bf16": 1}
 A half is computed in f32, so it can only fall to the other side of a tie.
 """
 
+
+def _is_signed(dtype: Attribute) -> bool:
+    return is_int(dtype) and not is_unsigned(dtype)
+
+
 KINDS: Mapping[str, tuple[Callable[[Attribute], bool], str]] = {
     "float": (is_float, "f16, bf16, f32 or f64"),
-    "number": (lambda t: is_float(t) or (is_int(t) and not is_unsigned(t)), "a float or a signed integer"),
-    "bits": (lambda t: isinstance(t, type(i1)) and not is_unsigned(t), "a signed integer or i1"),
+    "number": (lambda t: is_float(t) or _is_signed(t), "a float or a signed integer"),
+    "bits": (lambda t: is_bool(t) or _is_signed(t), "a signed integer or i1"),
     "bool": (is_bool, "i1"),
-    "any": (
-        lambda t: is_float(t) or (isinstance(t, type(i1)) and not is_unsigned(t)),
-        "a float, a signed integer or i1",
-    ),
+    "any": (lambda t: is_float(t) or is_bool(t) or _is_signed(t), "a float, a signed integer or i1"),
 }
 """What dtypes a row takes: the test and its words."""
 

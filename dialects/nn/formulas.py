@@ -52,8 +52,8 @@ def maximum_value(x: Array, y: Array) -> Array:
 
     if x.dtype.kind != "f":
         return np.maximum(x, y)
-    first: Array = (x > y) | ((x == y) & np.signbit(y))
-    return np.where(np.isnan(x) | np.isnan(y), x + y, np.where(first, x, y))
+    larger: Array = np.where((x > y) | ((x == y) & np.signbit(y)), x, y)
+    return np.where(np.isnan(x) | np.isnan(y), x + y, larger)
 
 
 def minimum_value(x: Array, y: Array) -> Array:
