@@ -31,7 +31,7 @@ from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 from xdsl.utils.target import Target
-from xdsl.xdsl_opt_main import xDSLOptMain
+from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from pelton.dialects.check import check_module
 from pelton.dialects.reader import read_module
@@ -43,6 +43,23 @@ from pelton.tools import universe
 
 TOOL = "pelton-opt"
 DONE, BAD_INPUT, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+PASSES_HELP = "passes and pipelines to run, separated by commas; options follow in braces: 'name{size=16,8 fast=true}'"
+SWITCHES = {
+    "--split-input-file": "treat the pieces between lines `// -----` as inputs of their own",
+    "--verify-diagnostics": "print each error in place of its input's result, and exit with 0",
+    "--parsing-diagnostics": "the same for errors of reading only",
+    "--disable-verify": "do not check the IR before, between and after passes",
+    "--allow-unregistered-dialect": "accept ops of unknown dialects in their generic form",
+    "--print-between-passes": "print the IR between passes on stderr",
+    "--time-passes": "print the CPU time of each pass on stderr",
+    "--print-op-generic": "print ops in their generic form",
+    "--print-no-properties": "print properties as attributes",
+    "--print-debuginfo": "print the location of each op",
+    "--syntax-highlight": "colour the printed IR",
+}
+"""Flags of xDSL's driver that mean the same here; the base class reads some of them."""
 
 
 class UsageError(Exception):
@@ -74,9 +91,18 @@ class PeltonOpt(xDSLOptMain):
         self.available_targets.update(self.targets)
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
-        super().register_all_arguments(arg_parser)
         arg_parser.prog = TOOL
-        arg_parser.epilog = "Pipelines, usable wherever a pass is: " + ", ".join(universe.PIPELINES)
+        arg_parser.add_argument("input_file", nargs="?", help="the .mlir file; standard input when left out")
+        arg_parser.add_argument("-o", "--output-file", help="where the result goes; standard output when left out")
+        arg_parser.add_argument("-p", "--passes", default="", help=PASSES_HELP)
+        arg_parser.add_argument("-t", "--target", default="mlir", help="what to print, with options as for passes")
+        arg_parser.add_argument("-v", "--version", action=VersionAction, version_format=self.version_format)
+        for flag, meaning in SWITCHES.items():
+            arg_parser.add_argument(flag, action="store_true", help=meaning)
+        arg_parser.set_defaults(frontend=None)
+        arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        tables = {"passes": self.available_passes, "pipelines": universe.PIPELINES, "targets": self.targets}
+        arg_parser.epilog = "\n".join(f"{title}: {', '.join(names)}" for title, names in tables.items())
 
     def setup_pipeline(self) -> None:
         """Build every pass that is asked for, and the target with its options, before anything is read."""
@@ -149,13 +175,18 @@ class PeltonOpt(xDSLOptMain):
             try:
                 texts.append(self._process(text, name, offset))
             except PeltonError as error:
-                expected = self.args.verify_diagnostics or (
-                    self.args.parsing_diagnostics and isinstance(error, ReadError)
-                )
+                expected = self._expected(error)
                 failed = failed or not expected
                 (texts.append if expected else _complain)(diagnostic(error, TOOL) + "\n")
-        self._write("// -----\n".join(texts))
+        if not (failed and self.args.output_file):
+            self._write("// -----\n".join(texts))
         return BAD_INPUT if failed else DONE
+
+    def _expected(self, error: PeltonError) -> bool:
+        """Whether the command line asked for this error. Nobody asks for a bug."""
+        if self.args.verify_diagnostics:
+            return not isinstance(error, InternalError)
+        return self.args.parsing_diagnostics and isinstance(error, ReadError)
 
     def _read_input(self, name: str) -> bytes:
         try:

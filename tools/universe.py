@@ -31,7 +31,7 @@ from pelton.dialects.context import UPSTREAM
 UPSTREAM_DIALECTS = (*UPSTREAM, "cf", "test")
 """What pelton's IR takes from xDSL, and what tests of the driver are written in."""
 UPSTREAM_PASSES = ("canonicalize", "cse", "dce", "licm")
-PIPELINES = ("graph", "cpu-avx512", "cpu-avx2", "cpu-baseline")
+PIPELINES = ("graph", "cpu-avx512", "cpu-avx2", "cpu-baseline", "cuda")
 """Names of `compiler.PIPELINES`, here because `--help` must not import the compiler; a test compares them."""
 PASSES = Path(__file__).parents[1] / "passes"
 

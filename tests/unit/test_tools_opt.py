@@ -156,6 +156,8 @@ def test_a_broken_pass_is_named_and_called_a_bug(
     assert opt.main([good, "-p", "cse,breaks"]) == 1
     text = capsys.readouterr().err
     assert "internal error: KeyError: 'lost'" in text and "pass:     breaks" in text and "Traceback" not in text
+    assert opt.main([good, "-p", "breaks", "--verify-diagnostics"]) == 1
+    capsys.readouterr()
     monkeypatch.setenv("PELTON_DEBUG", "1")
     assert opt.main([good, "-p", "cse,breaks"]) == 1
     assert "Traceback" in capsys.readouterr().err
@@ -197,6 +199,11 @@ def test_every_piece_is_tried_and_one_failure_fails(tmp_path: Path, capsys: pyte
 
 def test_output_file_is_written_only_on_success(good: str, tmp_path: Path) -> None:
     target = tmp_path / "out.mlir"
+    assert opt.main([good, "-o", str(target), "-p", "simplify", "-t", "numba-cpu{nothing=1}"]) == 2
+    assert opt.main([str(tmp_path / "absent.mlir"), "-o", str(target)]) == 1
+    (tmp_path / "bad.mlir").write_text(")")
+    assert opt.main([str(tmp_path / "bad.mlir"), "-o", str(target)]) == 1
+    assert not target.exists()
     assert opt.main([good, "-o", str(target)]) == 0
     assert target.read_text().startswith("builtin.module")
 
