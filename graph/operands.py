@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pelton.graph.value import TensorValue
 
-    TensorLike: TypeAlias = TensorValue | Dim | float | np.generic | np.ndarray[Any, Any]
+    TensorLike: TypeAlias = Value | Dim | float | np.generic | np.ndarray[Any, Any]
 """What serves as an operand: a tensor, a number, a NumPy array or scalar, a size."""
 
 

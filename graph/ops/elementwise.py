@@ -98,8 +98,9 @@ def pow(lhs: TensorLike, rhs: TensorLike) -> TensorValue:
     Graph('g': (float32[n, 4] on cpu:0) -> (float32[n, 4] on cpu:0))
     """
     if isinstance(lhs, Value) and isinstance(rhs, int) and not isinstance(rhs, bool):
-        if not lhs.dtype.is_float():
-            return _integer_power(lhs, rhs)
+        base = tensor("ops.pow", "lhs", lhs)
+        if not base.dtype.is_float():
+            return _integer_power(base, rhs)
         if rhs == 2:
             return _binary("ops.pow", "mul", lhs, lhs)
     return _binary("ops.pow", "pow", lhs, rhs)

@@ -46,9 +46,9 @@ def slice_tensor(x: TensorLike, indices: Any) -> TensorValue:
     return _get(op, tensor(op, "x", x), index)
 
 
-def get_item(x: TensorValue, index: Any) -> TensorValue:
+def get_item(x: TensorLike, index: Any) -> TensorValue:
     """`x[index]`."""
-    return _get("x[...]", x, index)
+    return _get("x[...]", tensor("x[...]", "x", x), index)
 
 
 @dataclass
