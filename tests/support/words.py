@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 RUNNABLE = TARGETS[: TARGETS.index(host_target()) + 1]
 """The targets whose code this machine can run."""
 
-STORAGE_DTYPE = {
+STORAGE_DTYPE: dict[str, Any] = {
     "f32": np.float32,
     "f64": np.float64,
     "f16": np.uint16,
