@@ -7,9 +7,12 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from pelton.benchmarks.timing import Ratio
 
 HERE = Path(__file__).resolve().parent
 HISTORY = HERE / "results" / "history.jsonl"
@@ -18,13 +21,14 @@ PACKAGES = ("numpy", "numba", "llvmlite", "xdsl", "torch")
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table: what was measured, its value, the largest value wanted, and remarks (ratios, spread)."""
+    """One line of the table: what was measured, its value, the largest value wanted, its ratios to others, a note."""
 
     name: str
     value: float
     unit: str
     target: float | None = None
-    remarks: dict[str, str] = field(default_factory=dict[str, str])
+    ratios: Mapping[str, Ratio] = field(default_factory=dict[str, Ratio])
+    note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -34,8 +38,9 @@ class Figure:
         return f"≤ {self.target:g} {'met' if self.value <= self.target else 'MISSED'}"
 
     def __str__(self) -> str:
-        remarks = "   ".join(f"{name} {text}" for name, text in self.remarks.items())
-        return f"{self.name:34}{self.value:10.3g} {self.unit:8}{self.verdict:16}{remarks}".rstrip()
+        value = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
+        ratios = "".join(f"   / {other} {ratio!s:18}" for other, ratio in self.ratios.items())
+        return f"{self.name:34}{value:>10} {self.unit:8}{self.verdict:14}{self.note:18}{ratios}".rstrip()
 
 
 @dataclass

@@ -63,29 +63,30 @@ def _add_results(report: Report, cold: Sequence[dict[str, Any]], warm: Mapping[s
         ("process with saved artifact", warm["saved"], "total", 0.4),
     ):
         values = sorted(run[key] for run in runs)
-        numba = "imports Numba" if any(run["numba"] for run in runs) else "without Numba"
-        remarks = {"": f"{values[0]:.2f}–{values[-1]:.2f} in {len(values)} runs, {numba}", "top": _top(runs[0])}
-        report.add(Figure(name, values[0], "CPU s", target, remarks))
+        numba = "with Numba" if any(run["numba"] for run in runs) else "without Numba"
+        note = f"{values[0]:.2f}–{values[-1]:.2f} in {len(values)} runs, {numba}{_longest(runs[0])}"
+        report.add(Figure(name, values[0], "CPU s", target, note=note))
     for name, runs in (("cold", cold), ("graph built", warm["graph"]), ("saved artifact", warm["saved"])):
         report.add(Figure(f"peak memory, {name}", max(run["peak_mb"] for run in runs), "MB", peak_limit))
 
 
-def _top(run: Mapping[str, Any], count: int = 3) -> str:
-    """The stages that took most."""
+def _longest(run: Mapping[str, Any], count: int = 3) -> str:
+    """The stages that took most, as the end of a sentence."""
     stages = sorted(run["stages"].items(), key=lambda item: -item[1])[:count]
-    return ", ".join(f"{name} {cpu_ms:.0f} ms" for name, cpu_ms in stages)
+    return "".join(f", {name} {cpu_ms:.0f} ms" for name, cpu_ms in stages)
 
 
 def _add_imports(report: Report, runs: int) -> None:
     """Importing the engine beside importing NumPy, in turns; and the help of the command."""
     seconds: dict[str, list[float]] = {name: [] for name in (*IMPORTS, "help")}
-    for _ in range(runs):
+    for _ in range(3 * runs):
         for name, statement in {**IMPORTS, "help": HELP}.items():
             seconds[name].append(_cpu_of(statement))
-    extra = sorted(engine - numpy for engine, numpy in zip(seconds["engine"], seconds["numpy"], strict=True))
-    remarks = {"": f"paired: {extra[0] * 1e3:.0f}–{extra[-1] * 1e3:.0f}, NumPy's own {min(seconds['numpy']) * 1e3:.0f}"}
-    report.add(Figure("import pelton.engine − NumPy's", extra[len(extra) // 2] * 1e3, "CPU ms", 40, remarks))
-    report.add(Figure("pelton-opt --help", min(seconds["help"]), "CPU s", 0.5))
+    least = {name: min(values) * 1e3 for name, values in seconds.items()}
+    pairs = sorted(engine - numpy for engine, numpy in zip(seconds["engine"], seconds["numpy"], strict=True))
+    note = f"NumPy's own {least['numpy']:.0f}; middle pair {pairs[len(pairs) // 2] * 1e3:.0f}"
+    report.add(Figure("import pelton.engine over NumPy's", least["engine"] - least["numpy"], "CPU ms", 40, note=note))
+    report.add(Figure("pelton-opt --help", least["help"] / 1e3, "CPU s", 0.5))
 
 
 def _cpu_of(statement: str) -> float:
