@@ -119,10 +119,13 @@ class Body:
             at = constant_of(value)
             if at == 0 or stride == 0:
                 continue
+            place = read(value)
+            if place.text == "0":
+                continue
             if stride == 1:
-                terms.append(read(value))
+                terms.append(place)
             else:
-                terms.append(self.dim(stride) if at == 1 else infix("*", read(value), self.dim(stride)))
+                terms.append(self.dim(stride) if at == 1 else infix("*", place, self.dim(stride)))
         return total(terms)
 
 

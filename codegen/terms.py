@@ -137,7 +137,7 @@ class Names:
         name, count = base, self._next.get(base, 0)
         while name in self._taken or keyword.iskeyword(name):
             count += 1
-            name = f"{base}{count}"
+            name = f"{base}_{count}" if base[-1].isdigit() else f"{base}{count}"
         self._next[base] = count
         self._taken.add(name)
         return name

@@ -71,7 +71,11 @@ def split(func: FuncOp, grid: GridOp, loop: LanesOp, tile: int) -> None:
     """Cut the lanes of `loop` in chunks of `tile`; the chunk becomes the grid's last index."""
     total = loop.bounds[0]
     size = arith.ConstantOp(IntegerAttr(tile, INDEX))
-    chunks = arith.CeilDivUIOp(total, size.result)
+    length = dim_of(total)
+    if isinstance(length, int):
+        chunks = arith.ConstantOp(IntegerAttr(-(-length // tile), INDEX))
+    else:
+        chunks = arith.CeilDivUIOp(total, size.result)
     chunks.result.name_hint = "chunks"
     func.body.block.insert_ops_before([size, chunks], grid)
     grid.operands = [*grid.bounds, chunks.result]

@@ -62,6 +62,7 @@ class _Text:
 
     def loop(self, name: str, *bounds: Term) -> Term:
         """The head of a loop."""
+        bounds = bounds[1:] if len(bounds) == 2 and bounds[0].text == "0" else bounds
         term = Term(self.printer.names.fresh(name, name))
         self.printer.line(f"for {term} in {call('range', *bounds)}:")
         return term
@@ -110,9 +111,6 @@ class _Text:
         """All row tiles of a block against one panel."""
         printer, blocks, a, b = self.printer, self.blocks, *map(self.printer.term, self.op.bufs)
         j = self.let("j", infix("*", panel, Term("W")))
-        mask = None
-        if not isinstance(blocks.columns, int) or blocks.columns % blocks.width:
-            mask = self.let("columns", call("below", infix("-", printer.dim(blocks.columns), j)))
         own = None if blocks.shared else matrix
         b0 = self.let("b0", infix("*", infix("*", self.inside(own, blocks.panels, panel), self.depth), Term("W")))
         row = self.loop("row", top, bottom, number(self.height))
@@ -121,9 +119,26 @@ class _Text:
             a0 = infix("*", self.inside(matrix, blocks.rows, row), self.depth)
             args = (tile, a, a0, self.depth, left, b, b0, self.depth, number(self.height), number(0))
             printer.line(call("matmul_tile", *args))
-            r = self.loop("r", call("minimum", left, number(self.height)))
+            place = (*(() if matrix is None else (matrix,)), row, j)
+            columns = printer.dim(blocks.columns)
+            if isinstance(blocks.columns, int) and blocks.columns % blocks.width == 0:
+                return self.rows(tile, left, place, None)
+            printer.line(f"if {infix('<=', infix('+', j, Term('W')), columns)}:")
             with printer.indented():
-                i = self.let("i", infix("+", row, r))
-                acc = self.let("acc", call("load", tile, infix("*", r, Term("W"))))
-                lead: Sequence[Term] = () if matrix is None else (matrix,)
-                printer.epilogue(self.op, acc, (*lead, i, j), mask)
+                self.rows(tile, left, place, None)
+            printer.line("else:")
+            with printer.indented():
+                self.rows(tile, left, place, self.let("columns", call("below", infix("-", columns, j))))
+
+    def rows(self, tile: Term, left: Term, place: Sequence[Term], mask: Term | None) -> None:
+        """The epilogue for each row of a finished tile."""
+        printer, names = self.printer, ("r", "i", "acc")
+        r, i, acc = (Term(printer.names.index(name, name)) for name in names)
+        *lead, row, j = place
+        printer.line(f"for {r} in {call('range', call('minimum', left, number(self.height)))}:")
+        with printer.indented():
+            printer.line(f"{i} = {infix('+', row, r)}")
+            printer.line(f"{acc} = {call('load', tile, infix('*', r, Term('W')))}")
+            printer.epilogue(self.op, acc, (*lead, i, j), mask)
+        for term, name in zip((r, i, acc), names, strict=True):
+            printer.names.release(term.text, name, name)

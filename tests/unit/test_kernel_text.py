@@ -82,7 +82,7 @@ def test_half_literals_keep_nan() -> None:
 def test_names_are_unique_and_never_a_word() -> None:
     names = Names({"exp", "W"})
     given = [names.fresh(h, "t") for h in ("x", "x", "exp", "lambda", "0", None, "x1", "a-b", "é", "__")]
-    assert given == ["x", "x1", "exp1", "lambda1", "t", "t1", "x11", "a_b", "t2", "t3"]
+    assert given == ["x", "x1", "exp1", "lambda1", "t", "t1", "x1_1", "a_b", "t2", "t3"]
 
 
 def test_index_names_are_taken_again() -> None:

@@ -147,11 +147,11 @@ kernel.func @known(%x : !kernel.buf<[k, 3, 64], f64>, %y : !kernel.buf<[k, 3, 64
 // Three grid indices out of one item number; fewer lanes per step.
 // CHECK-LABEL: def grid3(x, y, a, b, c, n, lo, hi, ctx):
 // CHECK-NEXT:     """x[a, b, c, n] f32, y[b, a, c, n] f32"""
+// CHECK-NEXT:     rest = floordiv(lo, c)
+// CHECK-NEXT:     k = lo - rest * c
+// CHECK-NEXT:     i = floordiv(rest, b)
+// CHECK-NEXT:     j = rest - i * b
 // CHECK-NEXT:     for item in range(lo, hi):
-// CHECK-NEXT:         rest = floordiv(item, c)
-// CHECK-NEXT:         k = item - rest * c
-// CHECK-NEXT:         i = floordiv(rest, b)
-// CHECK-NEXT:         j = rest - i * b
 // CHECK-NEXT:         q = 0
 // CHECK-NEXT:         while q + W <= n:
 // CHECK-NEXT:             v = load(x, i * (b * c * n) + j * (c * n) + k * n + q)
@@ -161,13 +161,20 @@ kernel.func @known(%x : !kernel.buf<[k, 3, 64], f64>, %y : !kernel.buf<[k, 3, 64
 // CHECK-NEXT:             tail = below(n - q)
 // CHECK-NEXT:             v = load_masked(x, i * (b * c * n) + j * (c * n) + k * n + q, tail, 0)
 // CHECK-NEXT:             store_masked(y, j * (a * c * n) + i * (c * n) + k * n + q, v, tail)
+// CHECK-NEXT:         k += 1
+// CHECK-NEXT:         if k == c:
+// CHECK-NEXT:             k = 0
+// CHECK-NEXT:             j += 1
+// CHECK-NEXT:             if j == b:
+// CHECK-NEXT:                 j = 0
+// CHECK-NEXT:                 i += 1
 // KNOWN-LABEL: def grid3(x, y, a, b, c, n, lo, hi, ctx):
 // KNOWN-NEXT:     """x[a, b, c, 70] f32, y[b, a, c, 70] f32"""
+// KNOWN-NEXT:     rest = floordiv(lo, c)
+// KNOWN-NEXT:     k = lo - rest * c
+// KNOWN-NEXT:     i = floordiv(rest, b)
+// KNOWN-NEXT:     j = rest - i * b
 // KNOWN-NEXT:     for item in range(lo, hi):
-// KNOWN-NEXT:         rest = floordiv(item, c)
-// KNOWN-NEXT:         k = item - rest * c
-// KNOWN-NEXT:         i = floordiv(rest, b)
-// KNOWN-NEXT:         j = rest - i * b
 // KNOWN-NEXT:         q = 0
 // KNOWN-NEXT:         while q + W <= 70:
 // KNOWN-NEXT:             v = load(x, i * (70 * b * c) + j * (70 * c) + k * 70 + q)
@@ -176,6 +183,13 @@ kernel.func @known(%x : !kernel.buf<[k, 3, 64], f64>, %y : !kernel.buf<[k, 3, 64
 // KNOWN-NEXT:         tail = below(6)
 // KNOWN-NEXT:         v = load_masked(x, i * (70 * b * c) + j * (70 * c) + k * 70 + q, tail, 0)
 // KNOWN-NEXT:         store_masked(y, j * (70 * a * c) + i * (70 * c) + k * 70 + q, v, tail)
+// KNOWN-NEXT:         k += 1
+// KNOWN-NEXT:         if k == c:
+// KNOWN-NEXT:             k = 0
+// KNOWN-NEXT:             j += 1
+// KNOWN-NEXT:             if j == b:
+// KNOWN-NEXT:                 j = 0
+// KNOWN-NEXT:                 i += 1
 kernel.func @grid3(%x : !kernel.buf<[a, b, c, n], f32>, %y : !kernel.buf<[b, a, c, n], f32>) sizes [a, b, c, n] attributes {lanes = 8 : i64} {
   %a = kernel.dim a
   %b = kernel.dim b

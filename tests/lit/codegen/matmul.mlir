@@ -49,15 +49,21 @@ kernel.func @linear(%a : !kernel.buf<[m, k], f32>, %b : !kernel.buf<[24, k, 16],
 // CHECK-NEXT:         last = minimum(first + 2, p)
 // CHECK-NEXT:         for panel in range(first, last):
 // CHECK-NEXT:             j = panel * W
-// CHECK-NEXT:             columns = below(n - j)
 // CHECK-NEXT:             b0 = (matrix * p + panel) * k * W
 // CHECK-NEXT:             for row in range(top, bottom, 6):
 // CHECK-NEXT:                 left = bottom - row
 // CHECK-NEXT:                 matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
-// CHECK-NEXT:                 for r in range(minimum(left, 6)):
-// CHECK-NEXT:                     i = row + r
-// CHECK-NEXT:                     acc = load(tile, r * W)
-// CHECK-NEXT:                     store_masked(y, matrix * (m * n) + i * n + j, acc, columns)
+// CHECK-NEXT:                 if j + W <= n:
+// CHECK-NEXT:                     for r in range(minimum(left, 6)):
+// CHECK-NEXT:                         i = row + r
+// CHECK-NEXT:                         acc = load(tile, r * W)
+// CHECK-NEXT:                         store(y, matrix * (m * n) + i * n + j, acc)
+// CHECK-NEXT:                 else:
+// CHECK-NEXT:                     columns = below(n - j)
+// CHECK-NEXT:                     for r in range(minimum(left, 6)):
+// CHECK-NEXT:                         i = row + r
+// CHECK-NEXT:                         acc = load(tile, r * W)
+// CHECK-NEXT:                         store_masked(y, matrix * (m * n) + i * n + j, acc, columns)
 kernel.func @batched(%a : !kernel.buf<[b, m, k], f32>, %w : !kernel.buf<[b, p, k, 16], f32>, %y : !kernel.buf<[b, m, n], f32>) sizes [b, m, k, p, n] attributes {lanes = 16 : i64} {
   kernel.call @matmul(%a, %w) with {width = 16 : i64, rows = 12 : i64, panels = 2 : i64} : (!kernel.buf<[b, m, k], f32>, !kernel.buf<[b, p, k, 16], f32>) epilogue (%acc : f32, %bi : index, %i : index, %j : index) {
     kernel.store %acc, %y[%bi, %i, %j] : !kernel.buf<[b, m, n], f32>
@@ -81,15 +87,21 @@ kernel.func @batched(%a : !kernel.buf<[b, m, k], f32>, %w : !kernel.buf<[b, p, k
 // CHECK-NEXT:         last = minimum(first + 8, p)
 // CHECK-NEXT:         for panel in range(first, last):
 // CHECK-NEXT:             j = panel * W
-// CHECK-NEXT:             columns = below(n - j)
 // CHECK-NEXT:             b0 = panel * k * W
 // CHECK-NEXT:             for row in range(top, bottom, 6):
 // CHECK-NEXT:                 left = bottom - row
 // CHECK-NEXT:                 matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
-// CHECK-NEXT:                 for r in range(minimum(left, 6)):
-// CHECK-NEXT:                     i = row + r
-// CHECK-NEXT:                     acc = load(tile, r * W)
-// CHECK-NEXT:                     store_masked(y, matrix * (m * n) + i * n + j, acc, columns)
+// CHECK-NEXT:                 if j + W <= n:
+// CHECK-NEXT:                     for r in range(minimum(left, 6)):
+// CHECK-NEXT:                         i = row + r
+// CHECK-NEXT:                         acc = load(tile, r * W)
+// CHECK-NEXT:                         store(y, matrix * (m * n) + i * n + j, acc)
+// CHECK-NEXT:                 else:
+// CHECK-NEXT:                     columns = below(n - j)
+// CHECK-NEXT:                     for r in range(minimum(left, 6)):
+// CHECK-NEXT:                         i = row + r
+// CHECK-NEXT:                         acc = load(tile, r * W)
+// CHECK-NEXT:                         store_masked(y, matrix * (m * n) + i * n + j, acc, columns)
 kernel.func @shared(%a : !kernel.buf<[b, m, k], f64>, %w : !kernel.buf<[p, k, 8], f64>, %y : !kernel.buf<[b, m, n], f64>) sizes [b, m, k, p, n] attributes {lanes = 8 : i64} {
   kernel.call @matmul(%a, %w) with {width = 8 : i64} : (!kernel.buf<[b, m, k], f64>, !kernel.buf<[p, k, 8], f64>) epilogue (%acc : f64, %bi : index, %i : index, %j : index) {
     kernel.store %acc, %y[%bi, %i, %j] : !kernel.buf<[b, m, n], f64>

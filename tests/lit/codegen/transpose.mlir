@@ -6,9 +6,9 @@
 // CHECK-NEXT:     tile = tile_f32(1056)
 // CHECK-NEXT:     bm = floordiv(m + 31, 32)
 // CHECK-NEXT:     bn = floordiv(n + 31, 32)
+// CHECK-NEXT:     bi = floordiv(lo, bn)
+// CHECK-NEXT:     bj = lo - bi * bn
 // CHECK-NEXT:     for item in range(lo, hi):
-// CHECK-NEXT:         bi = floordiv(item, bn)
-// CHECK-NEXT:         bj = item - bi * bn
 // CHECK-NEXT:         i0 = bi * 32
 // CHECK-NEXT:         j0 = bj * 32
 // CHECK-NEXT:         for a in range(32):
@@ -23,12 +23,16 @@
 // CHECK-NEXT:         for b in range(32):
 // CHECK-NEXT:             a = 0
 // CHECK-NEXT:             while a + W <= 32:
-// CHECK-NEXT:                 i2 = i0 + a
+// CHECK-NEXT:                 i1 = i0 + a
 // CHECK-NEXT:                 j1 = j0 + b
-// CHECK-NEXT:                 ok1 = ult(iota(i2, 1), m) & ult(j1, n)
+// CHECK-NEXT:                 ok1 = ult(iota(i1, 1), m) & ult(j1, n)
 // CHECK-NEXT:                 v1 = gather(tile, iota(a * 33 + b, 33), full(), 0)
-// CHECK-NEXT:                 store_masked(y, j1 * m + i2, v1, ok1)
+// CHECK-NEXT:                 store_masked(y, j1 * m + i1, v1, ok1)
 // CHECK-NEXT:                 a += W
+// CHECK-NEXT:         bj += 1
+// CHECK-NEXT:         if bj == bn:
+// CHECK-NEXT:             bj = 0
+// CHECK-NEXT:             bi += 1
 kernel.func @transpose(%x : !kernel.buf<[m, n], f32>, %y : !kernel.buf<[n, m], f32>) sizes [m, n] {
   %m = kernel.dim m
   %n = kernel.dim n
