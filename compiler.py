@@ -33,6 +33,7 @@ from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
 from pelton.passes.fuse_groups import FuseGroups
+from pelton.passes.insert_barriers import InsertBarriers
 from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
@@ -61,9 +62,26 @@ def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
     ]
 
 
+def cuda_passes() -> list[ModulePass]:
+    """The passes for a GPU, in order; what they share with a CPU stands where it does there."""
+    return [
+        Simplify(),
+        ExpandOps(),
+        Simplify(),
+        ChooseKernels("cuda"),  # operands stay as they are
+        SplitInit(),
+        DeadCodeElimination(),
+        FuseGroups(),
+        LowerGroups(),
+        AssignBuffers(),  # before the barriers: results may now stand where operands were
+        InsertBarriers(),  # last: it looks at every access there is
+    ]
+
+
 PIPELINES: dict[str, str] = {
     "graph": "simplify,expand-ops,simplify",
     **{f"cpu-{name}": ",".join(str(p) for p in cpu_passes(name)) for name in ("avx512", "avx2", "baseline")},
+    "cuda": ",".join(str(p) for p in cuda_passes()),
 }
 """What `pelton-opt -p` takes by name."""
 
@@ -130,7 +148,7 @@ class Compilation:
             constants=tuple(Constant(i, self.bytes_of(i)) for i in infos.constants),
             init=init,
             main=main,
-            kernels=tuple(KernelCode(name, codes[name]) for name in sources),
+            kernels=tuple(KernelCode(s.name, codes[s.name]) for s in sources.values()),
             walker=self.walker(),
             text="\n".join(str(p) for p in plans.values()),
         )
@@ -208,4 +226,4 @@ class Compilation:
         return KernelCode("walk", code)
 
 
-__all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes"]
+__all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes", "cuda_passes"]

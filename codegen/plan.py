@@ -87,7 +87,8 @@ class Encoder:
         items = self.size(dims.substitute(kernel_items(function), bound))
         words = [self.slots[b] for b in (*op.inputs, *op.outputs)]
         words += [self.size(bound[s]) for s in self.sources[name].symbols]
-        self.builder.launch(name, items, words, self.sources[name].checks)
+        source = self.sources[name]  # its name is the kernel's, or close to it where that is a word of the vocabulary
+        self.builder.launch(source.name, items, words, source.checks)
 
     def size(self, dim: Dim) -> int:
         """The slot of a size."""

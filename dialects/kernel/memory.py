@@ -158,5 +158,7 @@ def _verify_access(op: LoadOp | StoreOp) -> None:
     if len(op.index) != len(t.shape):
         raise VerifyException(f"'{op.name}' expects {len(t.shape)} indices into {t}, got {len(op.index)}")
     if op.value.type != t.elem:
-        raise VerifyException(f"'{op.name}' expects a value of {t.elem} for {t}, got {op.value.type}; "
-            "convert with arith.extf or arith.truncf")
+        raise VerifyException(
+            f"'{op.name}' expects a value of {t.elem} for {t}, got {op.value.type}; "
+            "convert with arith.extf or arith.truncf"
+        )
