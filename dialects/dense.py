@@ -112,24 +112,26 @@ class DenseAttr(ParametrizedAttribute):
 
 
 class Elements:
-    """Elements as read, before their dtype is known."""
+    """Elements as read, before their dtype is known, and where they stand."""
 
-    def __init__(self, values: list[bool | int | float | str]) -> None:
+    def __init__(self, values: list[bool | int | float | str], start: int, end: int) -> None:
         self.values = values
+        self.start, self.end = start, end
 
     def packed(self, dtype: Attribute, parser: AttrParser) -> list[bytes]:
-        """Each element's bytes; an error at the parser's place where one does not fit."""
+        """Each element's bytes; an error at their place where one does not fit."""
         try:
             return [_pack(v, dtype) for v in self.values]
         except (OverflowError, ValueError, struct.error) as error:
-            parser.raise_error(f"expected elements that fit {dtype}: {error}")
+            parser.raise_error(f"expected elements that fit {dtype}: {error}", self.start, self.end)
 
 
 def parse_elements(parser: AttrParser) -> Elements:
     """`[1.0, -inf, nan, bits(0x7fc00001)]`, or one element without brackets."""
-    if (many := parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _element(parser))) is None:
-        return Elements([_element(parser)])
-    return Elements(many)
+    start = parser.pos
+    many = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _element(parser))
+    values = [_element(parser)] if many is None else many
+    return Elements(values, start, parser.pos)
 
 
 def _element(parser: AttrParser) -> bool | int | float | str:

@@ -105,9 +105,9 @@ class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
         elements = parse_elements(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        t = parser.parse_type()
+        start, t = parser.pos, parser.parse_type()
         if not isinstance(t, TensorType):
-            parser.raise_error(f"expected a !nn.tensor type, got {t}")
+            parser.raise_error(f"expected a !nn.tensor type, got {t}", start, parser.pos)
         value = DenseAttr.new([t.dims, t.dtype, BytesAttr(b"".join(elements.packed(t.dtype, parser)))])
         return cls.create(properties={"value": value}, attributes=attributes, result_types=[t])
 

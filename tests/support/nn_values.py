@@ -70,9 +70,14 @@ def pairs(dtype: Attribute) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
     return np.concatenate([x, lhs]), np.concatenate([y, rhs])
 
 
+def value(t: Attribute) -> SSAValue:
+    """A value of any type, out of nowhere."""
+    return TestOp(result_types=[t]).results[0]
+
+
 def operand(shape: Sequence[Dim], dtype: Attribute, device: str = "cpu:0") -> SSAValue:
-    """A value of a tensor type, out of nowhere."""
-    return TestOp(result_types=[TensorType(shape, dtype, device)]).results[0]
+    """A value of a tensor type."""
+    return value(TensorType(shape, dtype, device))
 
 
 def make(name: str, *operands: SSAValue, **properties: Any) -> NnOp:

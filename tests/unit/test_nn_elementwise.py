@@ -29,6 +29,7 @@ from pelton.tests.support.nn_values import (
     operand,
     pairs,
     special,
+    value,
     values,
 )
 from pelton.tests.support.scalar_values import element_values
@@ -279,3 +280,8 @@ def test_where_wants_one_type_and_a_condition_like_it() -> None:
 def test_every_row_names_its_ops_uniquely() -> None:
     assert len({op.name for op in ROWS}) == len(ROWS)
     assert all(op.__doc__ and op.name in op.__doc__ for op in ROWS)
+
+
+def test_operands_are_tensors() -> None:
+    with pytest.raises(VerifyException, match=r"'nn\.relu' expects a tensor as operand 0, got i32"):
+        make("relu", value(i32))
