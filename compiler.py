@@ -186,7 +186,7 @@ class Compilation:
     def write(self, previous: ModulePass | None, module: ModuleOp) -> None:
         if self.dump.folder is not None:
             command = f"pelton-opt {self.dump.last()} -p {shlex.quote(str(previous))}" if previous else ""
-            self.dump.write(previous.name if previous else "input", ".mlir", f"{module}\n", command)
+            self.dump.write(previous.name if previous else "input", ".mlir", f"{module!s}\n", command)
 
     def reproduce(self, before: str) -> None:
         if before:
