@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pelton.codegen.cuda import vocabulary
-from pelton.codegen.cuda.seam import compiler, nvvm, types
+from pelton.codegen.cuda.seam import NUMBA_ERRORS, compiler, nvvm, types
 from pelton.codegen.cuda.words import STORAGE
 from pelton.codegen.source import Source
 from pelton.support.errors import CompileError
@@ -49,7 +49,12 @@ def compile_ptx(source: Source, threads: int | None = None, cc: tuple[int, int] 
 
 def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, int]) -> Any:
     """Numba's code library, its kernel renamed to the function's own name."""
-    result = compiler.compile_cuda(function, types.void, parameters, nvvm_options=dict(_OPTIONS), cc=cc)
+    try:
+        result = compiler.compile_cuda(function, types.void, parameters, nvvm_options=dict(_OPTIONS), cc=cc)
+    except NUMBA_ERRORS as error:
+        raise CompileError(
+            "Numba refuses a kernel's text", op="kernel.func", location=f"@{function.__name__}", got=str(error).strip()
+        ) from error
     library, mangled = result.library, result.fndesc.llvm_func_name
     kernel = library.get_function(mangled)
     compiler.kernel_fixup(kernel, False)

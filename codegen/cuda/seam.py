@@ -10,5 +10,10 @@ ir: Any = import_module("llvmlite.ir")
 cuda: Any = import_module("numba.cuda")
 types: Any = import_module("numba.cuda.types")
 intrinsic: Any = import_module("numba.cuda.extending").intrinsic
+TypingError: Any = import_module("numba.core.errors").TypingError
+NUMBA_ERRORS: tuple[type[Exception], ...] = tuple(
+    import_module(f"numba.{part}.errors").NumbaError for part in ("core", "cuda.core")
+)
+"""numba-cuda raises its own errors and those of Numba itself."""
 compiler: Any = import_module("numba.cuda.compiler")
 nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pelton.codegen.cuda.seam import intrinsic, ir, types
+from pelton.codegen.cuda.seam import TypingError, intrinsic, ir, types
 
 ELEMENTS: Mapping[str, Any] = {
     "i1": types.boolean, "f32": types.float32, "f64": types.float64,
@@ -63,7 +63,7 @@ def word(name: str, count: int, rule: Rule, emit: Emit) -> Any:
         try:
             result, wanted = rule(*(types.unliteral(a) for a in arguments))
         except WordError as error:
-            raise TypeError(f"{name}({', '.join(map(str, arguments))}): {error}") from None
+            raise TypingError(f"{name}({', '.join(map(str, arguments))}): {error}") from None
 
         def write(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             value = emit(Call(builder, values, signature.args, signature.return_type))

@@ -54,14 +54,16 @@ def ptx(name: str) -> str:
     return compile_ptx(source(name))
 
 
-def launch(kernel: Source, text: str, items: int, buffers: Sequence[Array], sizes: Sequence[int]) -> list[int]:
+def launch(
+    kernel: Source, text: str, items: int, buffers: Sequence[Array], sizes: Sequence[int], *, check_races: bool = True
+) -> list[int]:
     """Runs a kernel over its grid; buffers change in place. The status words: site, index, value (site 0: no check
     failed)."""
     status = np.zeros(3, np.int64)
     words = [b if b.dtype.kind in "biuf" else b.view(np.uint16) for b in buffers]
     words = [w.view(np.uint8) if w.dtype == np.bool_ else w for w in words]
     args: list[Array | int | float] = [*words, *sizes, 0, items, status]
-    emulate(text, kernel.name, items, kernel.lanes, args)
+    emulate(text, kernel.name, items, kernel.lanes, args, check_races=check_races)
     return status.tolist()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from pelton.codegen.cuda.compile import assemble, find_ptxas
-from pelton.runtime.emulator import Race
+from pelton.codegen.cuda.compile import assemble, compile_ptx, find_ptxas
+from pelton.runtime.emulator import OutOfBounds, Race
 from pelton.tests.support import cuda
 
 SIZES = [(0, 0), (0, 5), (1, 1), (3, 0), (1, 31), (3, 32), (5, 33), (2, 300)]
@@ -243,6 +244,16 @@ def test_batched_matmul_of_packed_halves(b: int, m: int, k: int, n: int) -> None
     y = np.zeros((b, m, n), np.float16)
     cuda.run("batched", b * -(-m // 16) * -(-n // 16), [a, packed, y], b, m, k, panels, n)
     assert ulps(y, a.astype(np.float64) @ w.astype(np.float64)) <= 0.6 + k * 2.0**-11
+
+
+def test_a_store_out_of_range_is_caught() -> None:
+    right = cuda.source("softmax")
+    wrong = replace(right, text=right.text.replace("y[r * n + j] = p", "y[r * n + j + 1] = p"))
+    x, y = random(2, 200), np.zeros((2, 200), np.float32)
+    with pytest.raises(
+        OutOfBounds, match=r"`st.global.f32 .* of block 1: byte 1600 of argument 1, which has 1600 bytes"
+    ):
+        cuda.launch(wrong, compile_ptx(wrong), 2, [x, y], [2, 200], check_races=False)
 
 
 @pytest.mark.parametrize("name", ["transpose", "rotate"])

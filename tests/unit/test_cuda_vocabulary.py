@@ -309,7 +309,7 @@ def test_the_same_source_gives_the_same_text_in_every_process() -> None:
 
 
 def test_a_word_of_wrong_types_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match=r"maximum\(float32, float64\): the arguments differ in type"):
+    with pytest.raises(CompileError, match=r"(?s)@mixed.*maximum\(float32, float64\): the arguments differ in type"):
         compile_ptx(lanewise("mixed", ["maximum(x, y)"], "f32 f64", "f32"))
 
 
