@@ -30,6 +30,9 @@ PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_
 words written as they shall run; LLVM's own O2 costs three times as much and gives the same speed.
 """
 
+LANES = (2, 4, 8, 16, 32, 64)
+"""What a function may choose as its logical lanes: a mask of them fits a 64-bit word."""
+
 _frontend = Lock()
 """Numba's types and contexts are shared by all targets; one text is read at a time."""
 
@@ -60,6 +63,12 @@ def unoptimised(source: Source, machine: Machine) -> str:
     """LLVM IR as Numba's lowering leaves it, with the ABI shim. Raises CompileError for a text outside the
     vocabulary.
     """
+    if source.lanes not in LANES:
+        raise CompileError(
+            f"kernel {source.name} asks for vectors of a length there is none of",
+            expected=f"one of {', '.join(map(str, LANES))} lanes",
+            got=f"{source.lanes}",
+        )
     namespace = vocabulary.names(source.lanes)
     namespace["__name__"] = __name__
     buffers = [Pointer(STORAGE[element]) for _, element in source.buffers]

@@ -125,6 +125,12 @@ def test_a_bad_text_is_told_by_its_line(line: str) -> None:
     assert "kernel bad" in caught.value.message
 
 
+def test_lanes_are_a_power_of_two_that_a_mask_can_hold() -> None:
+    for lanes in (0, 1, 24, 128):
+        with pytest.raises(CompileError, match="kernel word asks for vectors of a length there is none of"):
+            compile_sources([word_source("a", ["f32"], "f32", lanes)], AVX2)
+
+
 def test_an_object_that_calls_a_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with_libm = vocabulary.elementwise("cube_root", 1, ("float",), lambda e, x: e.intrinsic("exp10", x))
     monkeypatch.setitem(vocabulary.WORDS, "cube_root", with_libm)
