@@ -1,1 +1,1 @@
-"""Code generation: kernel functions become readable Python text (source printers), and that text becomes machine code."""
+"""Code generation: kernel functions become readable Python text (source printers), the text becomes machine code."""

@@ -82,7 +82,7 @@ class _Run:
         self.failure: Failure | None = None
         self.sites = {op: k + 1 for k, op in enumerate(o for o in func.walk() if isinstance(o, CheckOp))}
         for arg, given in zip(func.body.block.args, buffers, strict=True):
-            self.values[arg] = _flat(given, numpy_dtype(buffer_type(arg).elem))
+            self.values[arg] = scalar_values.flat(given, numpy_dtype(buffer_type(arg).elem))
 
     def size(self, dim: dims.Dim) -> int:
         return dims.evaluate(dim, self.sizes)
@@ -296,11 +296,3 @@ class _Run:
 
     def shaped(self, value: SSAValue) -> Array:
         return self.values[value][: prod(s := [self.size(d) for d in buffer_type(value).shape])].reshape(s)
-
-
-def _flat(given: Array, dtype: np.dtype[Any]) -> Array:
-    """The memory of an array as elements of `dtype`, shared with it."""
-    if not given.flags.c_contiguous or given.dtype.itemsize != dtype.itemsize:
-        raise InternalError("the interpreter takes contiguous arrays of the buffer's type", expected=str(dtype),
-                            got=f"{given.dtype}, strides {given.strides}")  # fmt: skip
-    return given.reshape(-1).view(dtype)

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 from pelton.codegen.spelling import register_name
 from pelton.dialects.types import is_bool
 from pelton.dtype import DType
-from pelton.support.errors import CompileError
+from pelton.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -259,3 +259,11 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype.kind == "b":
         return False, True
     return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-np.inf, np.inf)
+
+
+def flat(given: Array, dtype: np.dtype[Any]) -> Array:
+    """The memory of an array as elements of `dtype`, shared with it."""
+    if not given.flags.c_contiguous or given.dtype.itemsize != dtype.itemsize:
+        raise InternalError("the interpreter takes contiguous arrays of the buffer's type", expected=str(dtype),
+                            got=f"{given.dtype}, strides {given.strides}")  # fmt: skip
+    return given.reshape(-1).view(dtype)

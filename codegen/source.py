@@ -1,6 +1,7 @@
 """The one value a source printer makes and a code generator takes: the text of a kernel and what its parameters are.
 
-Enters: nothing; printers build a `Source`. Leaves: the same value, to codegen/cpu/compile.py or codegen/cuda/compile.py.
+Enters: nothing; printers build a `Source`. Leaves: the same value, to codegen/cpu/compile.py or
+codegen/cuda/compile.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 class Source:
     """One kernel as Python text.
 
-    `text` defines one function `def NAME(<buffers>, <symbols>, lo, hi, ctx):`. Its globals are the vocabulary of the target.
+    `text` defines one function `def NAME(<buffers>, <symbols>, lo, hi, ctx):`. Its globals are the vocabulary of the
+    target.
     """
 
     name: str
