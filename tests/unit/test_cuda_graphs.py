@@ -11,7 +11,10 @@ import pytest
 
 from pelton.dialects.interpreter import run as interpret
 from pelton.dtype import DType
+from pelton.examples import minilm
 from pelton.graph import ops
+from pelton.tests.models.minilm_reference import embed
+from pelton.tests.models.test_minilm import SMALL, random_weights
 from pelton.tests.support import cuda
 from pelton.tests.support.graphs import graph_of
 
@@ -136,3 +139,18 @@ def test_attention() -> None:
     mask = (whole(2, 1, 9) > 0).astype(np.float32)
     mask[:, :, 0] = 1
     check(attention, q, k, v, mask, tolerance=3e-6)
+
+
+def test_a_sentence_encoder() -> None:
+    """The whole MiniLM example with small weights: each row right, and the same bits alone as in a batch."""
+    graph, weights = minilm.sentence_encoder(SMALL), random_weights(SMALL)
+    ids, mask = whole(2, 9, low=1, high=SMALL.vocabulary), np.ones((2, 9), np.int64)
+    mask[1, 5:] = 0
+    module = cuda.cuda_module(graph)
+    held = {**graph.constants, **weights}
+    (together,) = cuda.run_plan(module, [ids, mask], held)
+    for row, length in ((0, 9), (1, 5)):
+        expected = embed(weights, ids[row, :length], SMALL.heads, SMALL.epsilon)
+        np.testing.assert_allclose(together[row], expected, rtol=0, atol=1e-6)
+        (alone,) = cuda.run_plan(module, [ids[row : row + 1], mask[row : row + 1]], held)
+        assert alone[0].tobytes() == together[row].tobytes()
