@@ -16,6 +16,9 @@ from pelton.benchmarks.timing import Ratio
 
 HERE = Path(__file__).resolve().parent
 HISTORY = HERE / "results" / "history.jsonl"
+PAGE = HERE.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- figures: make bench ARGS=--publish -->", "<!-- end of figures -->"
+HEADER = "| | pelton | target | time / torch | time / NumPy |\n|---|---|---|---|---|"
 PACKAGES = ("numpy", "numba", "llvmlite", "xdsl", "torch")
 
 
@@ -37,10 +40,20 @@ class Figure:
             return ""
         return f"≤ {self.target:g} {'met' if self.value <= self.target else 'MISSED'}"
 
+    @property
+    def shown(self) -> str:
+        """The value, without digits that mean nothing."""
+        return f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
+
     def __str__(self) -> str:
-        value = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
         ratios = "".join(f"   / {other} {ratio!s:18}" for other, ratio in self.ratios.items())
-        return f"{self.name:34}{value:>10} {self.unit:8}{self.verdict:14}{self.note:18}{ratios}".rstrip()
+        return f"{self.name:34}{self.shown:>10} {self.unit:8}{self.verdict:14}{self.note:18}{ratios}".rstrip()
+
+    def row(self) -> str:
+        """A row of `HEADER`."""
+        ratios = (str(self.ratios.get(other, "")) for other in ("torch", "numpy"))
+        target = "" if self.target is None else f"≤ {self.target:g}"
+        return f"| {' | '.join((self.name, f'{self.shown} {self.unit}', target, *ratios))} |"
 
 
 @dataclass
@@ -63,6 +76,18 @@ class Report:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
         print(f"\nappended to {path}")
+
+    def publish(self, page: Path = PAGE) -> None:
+        """Put the figures between the marks of a page, in place of those that stand there."""
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        facts = circumstances()
+        where = (
+            f"{facts['time']}, commit {facts['commit']}, {facts['cpu']}, {facts['cores']} cores, load {facts['load']}:"
+        )
+        table = "\n".join((HEADER, *(figure.row() for figure in self.figures)))
+        page.write_text(f"{before}{BEGIN}\n{where}\n\n{table}\n{END}{after}", encoding="utf-8")
+        print(f"written to {page}")
 
 
 def circumstances() -> dict[str, object]:

@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=4.0, help="CPU seconds per workload (%(default)s)")
     parser.add_argument("--runs", type=int, default=7, help="fresh processes of each kind (%(default)s)")
     parser.add_argument("--unsaved", action="store_true", help="print only, add nothing to the history")
+    parser.add_argument("--publish", action="store_true", help="also write the table into docs/performance.md")
     options = parser.parse_args(arguments)
     report, parts = Report(), options.only or PARTS
     if "startup" in parts:
@@ -45,6 +46,8 @@ def main(arguments: list[str]) -> int:
         kernels.run(report, options.match, options.seconds)
     if not options.unsaved:
         report.save()
+    if options.publish:
+        report.publish()
     return 0
 
 

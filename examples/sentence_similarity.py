@@ -105,7 +105,7 @@ def print_speed(model: Model, ids: Array, mask: Array, seconds: float = 1.0) -> 
         runs += 1
     tokens = int(mask.sum())
     print(
-        f"\n{len(ids)} sentences of {tokens} tokens together: {elapsed / runs * 1e3:.1f} ms, "
+        f"\nall {len(ids)} together, {tokens} tokens: {elapsed / runs * 1e3:.1f} ms, "
         f"{tokens * runs / elapsed:,.0f} tokens per second"
     )
 
