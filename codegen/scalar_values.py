@@ -61,9 +61,14 @@ def evaluate(op: Operation, args: Sequence[Array]) -> Array:
     elif op.name in functions:
         result = functions[op.name](*args)
     else:
-        known = f"one of {', '.join(sorted({*_RULES, *functions}))}"
+        known = f"one of {', '.join(sorted(known_ops()))}"
         raise CompileError(f"the interpreter does not know {op.name}", op=op.name, expected=known)
     return np.asarray(result).astype(numpy_dtype(op.results[0].type), copy=False)
+
+
+def known_ops() -> frozenset[str]:
+    """The names of all ops that `evaluate` takes."""
+    return frozenset(_RULES) | frozenset(_functions())
 
 
 def _compare_floats(op: Operation, args: Sequence[Array]) -> Array:
@@ -223,7 +228,7 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
         "maximumf": np.maximum, "minimumf": np.minimum, "maxnumf": np.fmax, "minnumf": np.fmin, "select": np.where,
         "addi": np.add, "subi": np.subtract, "muli": np.multiply, "maxsi": np.maximum, "minsi": np.minimum,
         "andi": np.bitwise_and, "ori": np.bitwise_or, "xori": np.bitwise_xor,
-        "remf": np.fmod, "shli": np.left_shift, "shrsi": np.right_shift,
+        "shli": np.left_shift, "shrsi": np.right_shift,
     }  # fmt: skip
     exact = {"absf": np.abs, "absi": np.abs, "floor": np.floor, "ceil": np.ceil, "roundeven": np.rint,
              "trunc": np.trunc, "copysign": np.copysign, "sqrt": np.sqrt}  # fmt: skip

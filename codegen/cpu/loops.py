@@ -189,7 +189,12 @@ class LoopPrinter(Printer):
         self._in_lanes, self.tail = False, None
 
     def sequential(self, op: scf.ForOp) -> None:
-        if any(self.is_vector(b) for b in (op.lb, op.ub, op.step)):
+        step = constant_of(op.step)
+        if step is None or step < 1:
+            got = "a value" if step is None else str(step)
+            raise CompileError("a sequential loop steps by a known number", op=op.name, location=self.place_of(op),
+                               expected="a positive constant", got=got)  # fmt: skip
+        if any(self.is_vector(b) for b in (op.lb, op.ub)):
             raise CompileError("a loop inside lanes runs equally often in all of them", op=op.name,
                                location=self.place_of(op), expected="bounds that are the same in all lanes",
                                remedy="run to the largest bound and guard the body with scf.if")  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pelton.codegen.cpu.printer import CpuPrinter, Schedule
-from pelton.codegen.spelling import storage_name
+from pelton.codegen.spelling import register_name
 from pelton.codegen.terms import Term, call, infix, number, total
 from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.dims import Dim
@@ -27,7 +27,7 @@ def matmul_schedule(target: str) -> Schedule:
     """The schedule with the register tile of a CPU target."""
 
     def write(printer: CpuPrinter, op: CallOp) -> None:
-        element = storage_name(buffer_type(op.bufs[0]).elem)
+        element = register_name(buffer_type(op.bufs[0]).elem)
         if element not in TILE[target] or op.body.block.args[0].type != buffer_type(op.bufs[0]).elem:
             raise CompileError(
                 f"the matmul schedule of {target} does not take {element}",

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
+from pelton.codegen.cpu.compile import compile_sources
+from pelton.codegen.cpu.sources import cpu_source
 from pelton.codegen.cpu.target import AVX2, AVX512, BASELINE, CpuTarget, host_target
 from pelton.codegen.interpreter import Failure, run_kernel
 from pelton.codegen.scalar_values import numpy_dtype
@@ -134,6 +136,13 @@ def test_compiled_kernels_agree_with_the_interpreter(name: str, target: CpuTarge
         assert failure == run_kernel(func, want, list(sizes.values()))
         for x, y in zip(got, want, strict=True):
             assert_close(f"{name} n={n}", x, y, max(n, 19))
+
+
+def test_every_kernel_compiles_for_avx512_on_any_host() -> None:
+    sources = [cpu_source(func, AVX512.name) for func in functions().values()]
+    objects = compile_sources(sources, AVX512)
+    assert list(objects) == [s.name for s in sources]
+    assert {code[:4] for code in objects.values()} == {b"\x7fELF"}
 
 
 @pytest.mark.parametrize("n", [64, 70])

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from xdsl.dialects import arith
 
+from pelton.codegen import spelling
 from pelton.codegen.cpu import vocabulary
 from pelton.codegen.cpu.sources import cpu_source
 from pelton.codegen.literals import half_bits
+from pelton.codegen.scalar_values import known_ops
 from pelton.codegen.spelling import VOCABULARY, convert
 from pelton.codegen.terms import Names, Term, infix, number, prefix, total
 from pelton.codegen.uniformity import Steps
@@ -32,6 +34,10 @@ def functions(file: str) -> dict[str, FuncOp]:
 
 def test_every_word_is_reserved() -> None:
     assert set(vocabulary.names(32)) <= VOCABULARY
+
+
+def test_the_interpreter_knows_what_printers_spell() -> None:
+    assert known_ops() == set(spelling.ROWS)
 
 
 @pytest.mark.parametrize(
