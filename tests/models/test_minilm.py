@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
+from pelton.codegen.cpu.target import TARGETS, CpuTarget
 from pelton.engine import InferenceSession, Model
 from pelton.examples import checkpoint, minilm, sentence_similarity
+from pelton.runtime.loader import host_features
 from pelton.support import trace
 from pelton.tests.models.minilm_reference import embed
 
@@ -102,16 +104,21 @@ def loaded(config: minilm.Config, weights: Mapping[str, Array]) -> Subject:
     return Subject(config, weights, model, record.stages)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Subject:
-    """Compiled in any case: with an empty cache."""
+@pytest.fixture(scope="module", autouse=True)
+def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """So that the models are compiled now, whatever was compiled before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PELTON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        return loaded(SMALL, random_weights(SMALL))
+        yield
 
 
 @pytest.fixture(scope="module")
-def real() -> Subject:
+def small(empty_cache: None) -> Subject:
+    return loaded(SMALL, random_weights(SMALL))
+
+
+@pytest.fixture(scope="module")
+def real(empty_cache: None) -> Subject:
     assert FILES is not None
     return loaded(minilm.Config(), checkpoint.read_safetensors(FILES / "model.safetensors"))
 
@@ -157,6 +164,24 @@ def test_the_interpreter_agrees(small: Subject, monkeypatch: pytest.MonkeyPatch)
     interpreted = loaded(SMALL, small.weights)
     interpreted.check([9])
     interpreted.check((3, 1, 8))
+
+
+def test_the_saved_model_gives_the_same_bits(small: Subject, tmp_path: Path) -> None:
+    session = InferenceSession()
+    session.compile(minilm.sentence_encoder(SMALL)).save(tmp_path / "small.pelton")
+    ids, mask = small.padded((5, 64, 33))
+    (again,) = session.load(tmp_path / "small.pelton", weights_registry=small.weights).execute(ids, mask)
+    assert again.to_numpy().tobytes() == small.run(ids, mask).tobytes()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_every_instruction_set_agrees(small: Subject, target: CpuTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not target.required <= host_features():
+        pytest.skip(f"this CPU cannot run {target.name} code")
+    monkeypatch.setenv("PELTON_TARGET", target.name)
+    capped = loaded(SMALL, small.weights)
+    capped.check([33])
+    capped.check((1, 64, 31))
 
 
 def test_a_missing_weight_is_named() -> None:
