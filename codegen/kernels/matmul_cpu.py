@@ -117,8 +117,7 @@ class _Text:
         with printer.indented():
             left = self.let("left", infix("-", bottom, row))
             a0 = infix("*", self.inside(matrix, blocks.rows, row), self.depth)
-            args = (tile, a, a0, self.depth, left, b, b0, self.depth, number(self.height), number(0))
-            printer.line(call("matmul_tile", *args))
+            self.tiles(left, (tile, a, a0, self.depth, left, b, b0, self.depth))
             place = (*(() if matrix is None else (matrix,)), row, j)
             columns = printer.dim(blocks.columns)
             if isinstance(blocks.columns, int) and blocks.columns % blocks.width == 0:
@@ -129,6 +128,15 @@ class _Text:
             printer.line("else:")
             with printer.indented():
                 self.rows(tile, left, place, self.let("columns", call("below", infix("-", columns, j))))
+
+    def tiles(self, left: Term, args: Sequence[Term]) -> None:
+        """The product of one tile. A lone row, as in decoding, has a tile of its own: the same sums, less work."""
+        self.printer.line(f"if {left} == 1:")
+        with self.printer.indented():
+            self.printer.line(call("matmul_tile", *args, number(1), number(0)))
+        self.printer.line("else:")
+        with self.printer.indented():
+            self.printer.line(call("matmul_tile", *args, number(self.height), number(0)))
 
     def rows(self, tile: Term, left: Term, place: Sequence[Term], mask: Term | None) -> None:
         """The epilogue for each row of a finished tile."""

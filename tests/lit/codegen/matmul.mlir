@@ -16,7 +16,10 @@
 // CHECK-NEXT:             b0 = panel * k * W
 // CHECK-NEXT:             for row in range(top, bottom, 6):
 // CHECK-NEXT:                 left = bottom - row
-// CHECK-NEXT:                 matmul_tile(tile, a, row * k, k, left, b, b0, k, 6, 0)
+// CHECK-NEXT:                 if left == 1:
+// CHECK-NEXT:                     matmul_tile(tile, a, row * k, k, left, b, b0, k, 1, 0)
+// CHECK-NEXT:                 else:
+// CHECK-NEXT:                     matmul_tile(tile, a, row * k, k, left, b, b0, k, 6, 0)
 // CHECK-NEXT:                 for r in range(minimum(left, 6)):
 // CHECK-NEXT:                     i = row + r
 // CHECK-NEXT:                     acc = load(tile, r * W)
@@ -52,7 +55,10 @@ kernel.func @linear(%a : !kernel.buf<[m, k], f32>, %b : !kernel.buf<[24, k, 16],
 // CHECK-NEXT:             b0 = (matrix * p + panel) * k * W
 // CHECK-NEXT:             for row in range(top, bottom, 6):
 // CHECK-NEXT:                 left = bottom - row
-// CHECK-NEXT:                 matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
+// CHECK-NEXT:                 if left == 1:
+// CHECK-NEXT:                     matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 1, 0)
+// CHECK-NEXT:                 else:
+// CHECK-NEXT:                     matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
 // CHECK-NEXT:                 if j + W <= n:
 // CHECK-NEXT:                     for r in range(minimum(left, 6)):
 // CHECK-NEXT:                         i = row + r
@@ -90,7 +96,10 @@ kernel.func @batched(%a : !kernel.buf<[b, m, k], f32>, %w : !kernel.buf<[b, p, k
 // CHECK-NEXT:             b0 = panel * k * W
 // CHECK-NEXT:             for row in range(top, bottom, 6):
 // CHECK-NEXT:                 left = bottom - row
-// CHECK-NEXT:                 matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
+// CHECK-NEXT:                 if left == 1:
+// CHECK-NEXT:                     matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 1, 0)
+// CHECK-NEXT:                 else:
+// CHECK-NEXT:                     matmul_tile(tile, a, (matrix * m + row) * k, k, left, w, b0, k, 6, 0)
 // CHECK-NEXT:                 if j + W <= n:
 // CHECK-NEXT:                     for r in range(minimum(left, 6)):
 // CHECK-NEXT:                         i = row + r
