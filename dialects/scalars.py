@@ -222,7 +222,8 @@ class Scalars:
             case _, IndexType():
                 return self.insert(arith.IndexCastOp(self.cast(x, IntegerType(64)), to))
             case a, b if is_bool(b):
-                return self.compare("ne", x, self.constant(0, a))
+                wide = self.widen(x)
+                return self.compare("ne", wide, self.constant(0, wide.type))
             case a, b if is_float(a) and is_float(b):
                 return self._float_to_float(x, b)
             case a, b if is_float(a):

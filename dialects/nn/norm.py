@@ -60,13 +60,15 @@ class SoftmaxOp(Softmaxes):
         """Relative: the difference's rounding times its size, two exponentials' errors, the sum's and the division's
         roundings.
         """
+        import numpy as np
+
         from pelton.dialects.nn import reference
 
         x, y, axis = reference.wide(inputs[0]), reference.wide(results[0]), self.axis_index
         unit = reference.unit(inputs[0].dtype)
         with reference.quiet():
             distance = abs(x - x.max(axis, keepdims=True, initial=-float("inf")))
-            spread = (y * distance).sum(axis, keepdims=True)
+            spread = np.where(y > 0, y * distance, 0).sum(axis, keepdims=True)
             error = unit * y * (12 + self.roundings(x) + distance + spread)
         return [finite(error + reference.spacing(results[0]))]
 
@@ -248,8 +250,7 @@ class RmsNormOp(RowNorm):
         unit, y = reference.unit(inputs[0].dtype), results[0]
         steps = 4 if self._rounds_first() else 1
         with reference.quiet():
-            offset = abs(self.weight_offset.value.data) * unit * abs(reference.wide(y))
-            error = unit * (chain(inputs[0].shape[-1], last=True) + 12) * abs(reference.wide(y)) + offset
+            error = unit * (chain(inputs[0].shape[-1], last=True) + 12) * abs(reference.wide(y))
         return [finite(error + steps * reference.spacing(y))]
 
     def expand(self, builder: Builder) -> Sequence[SSAValue] | None:
