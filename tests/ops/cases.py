@@ -41,7 +41,7 @@ def numbers(shape: tuple[int, ...], dtype: Attribute, seed: int) -> Any:
 
 
 def moderate(shape: tuple[int, ...], dtype: Attribute, seed: int) -> Any:
-    """Random values with zeros, infinities and NaN among them, but none so large or small that a partial sum leaves the dtype's range.
+    """Random values with zeros, infinities and NaN among them, none so large that a partial sum leaves the range.
 
     Where it does, the order of the sum decides between a number and an infinity, which `evaluate` does not fix.
     """
@@ -69,7 +69,7 @@ def str_of(dtype: Attribute) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """One use of an op: operand shapes over the symbols n and m, operand dtypes, properties, and what fills the operands."""
+    """One use of an op: its operands (shapes over the symbols n and m, dtypes, fills) and its properties."""
 
     op: str
     shapes: Sequence[Sequence[Dim]]
@@ -116,7 +116,7 @@ AXES = ({"axis": integer(0)}, {"axis": integer(1)})
 def over_axes(op: str, dtypes: Sequence[Attribute], fill: Fill = numbers) -> list[Call]:
     """A reduction along the first and the last axis, and along the middle of three."""
     calls = [Call(op, [[N, M]], [t], axis, [fill]) for t in dtypes for axis in AXES]
-    return calls + [Call(op, [[2, M, 3]], [dtypes[0]], {"axis": integer(1)}, [fill])]
+    return [*calls, Call(op, [[2, M, 3]], [dtypes[0]], {"axis": integer(1)}, [fill])]
 
 
 def each(
@@ -127,12 +127,14 @@ def each(
 
 
 EPSILON = FloatAttr(1e-5, f64)
+EARLY = {"multiply_before_cast": BoolAttr.from_bool(True)}
+GELUS = ("none", "tanh", "quick")
 CALLS: dict[str, list[Call]] = {
     "cast": [
         Call("cast", [[N, M]], [a], {"dtype": b}) for a in TESTED for b in TESTED if a != b
     ],
     "where": [Call("where", [[N, M]] * 3, [i1, t, t]) for t in TESTED],
-    "gelu": [Call("gelu", [[N, M]], [t], {"approximate": StringAttr(a)}) for t in FLOATS for a in ("none", "tanh", "quick")],
+    "gelu": [Call("gelu", [[N, M]], [t], {"approximate": StringAttr(a)}) for t in FLOATS for a in GELUS],
     "reshape": each("reshape", [[N, M, 2]], TESTED, shape=sizes(dims.mul(N, M), 2)),
     "permute": [
         *each("permute", [[N, M]], TESTED, order=sizes(1, 0)),
@@ -168,8 +170,8 @@ CALLS: dict[str, list[Call]] = {
     "logsoftmax": over_axes("logsoftmax", FLOATS, moderate),
     "layer_norm": each("layer_norm", [[N, M], [M], [M]], FLOATS, moderate, epsilon=EPSILON),
     "rms_norm": [
-        *each("rms_norm", [[N, M], [M]], FLOATS, moderate, epsilon=EPSILON, weight_offset=FloatAttr(1.0, f64), multiply_before_cast=BoolAttr.from_bool(True)),
-        *each("rms_norm", [[N, M], [M]], FLOATS, moderate, epsilon=EPSILON, weight_offset=FloatAttr(0.0, f64), multiply_before_cast=BoolAttr.from_bool(False)),
+        *each("rms_norm", [[N, M], [M]], FLOATS, moderate, epsilon=EPSILON, weight_offset=FloatAttr(1.0, f64), **EARLY),
+        *each("rms_norm", [[N, M], [M]], FLOATS, moderate, epsilon=EPSILON),
     ],
     "matmul": [
         *[Call("matmul", [[N, M], [M, 40]], [t, t], {}, [finite, finite]) for t in NUMBERS],

@@ -77,7 +77,7 @@ def check(group: Sequence[Call], ops: Sequence[NnOp], got: Sequence[Any], want: 
 
 
 RUNS = [(t, "symbolic") for t in TARGETS] + [(host_target(), "static")]
-"""Every instruction set with symbolic sizes; known sizes change no arithmetic, so this machine's own is enough for them."""
+"""Every instruction set with symbolic sizes; known sizes change no arithmetic, so one set is enough for them."""
 
 
 @pytest.mark.parametrize("dtype", GROUPS)
