@@ -85,13 +85,13 @@ class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
         return [self.value.array()]
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
-        """A chain of selects over the elements: lowerings put a long constant into memory instead."""
+        """A chain of selects, one where the elements change: for constants of few elements."""
         values, dtype = self.value.values(), self.value.dtype
         found = b.constant(values[0] if values else 0, dtype)
-        if len(set(map(repr, values))) > 1:
-            linear = b.flatten(tuple(index), self.value.dims.data)
-            for k, v in enumerate(values[1:], 1):
-                found = b.select(b.compare("ge", linear, b.index(k)), b.constant(v, dtype), found)
+        changes = [k for k in range(1, len(values)) if repr(values[k]) != repr(values[k - 1])]
+        linear = b.flatten(tuple(index), self.value.dims.data) if changes else b.index(0)
+        for k in changes:
+            found = b.select(b.compare("ge", linear, b.index(k)), b.constant(values[k], dtype), found)
         return found
 
     @classmethod

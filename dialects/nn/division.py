@@ -9,7 +9,7 @@ r means nothing to anybody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
@@ -74,8 +74,8 @@ def floor_div_value(x: Array, y: Array) -> Array:
 
     if x.dtype.kind != "f":
         return np.floor_divide(x, y)
-    quotient: Array = np.floor_divide(x, y)
-    return np.where(np.isfinite(x) & np.isinf(x / y), x / y, quotient)
+    where: Any = np.where
+    return where(np.isfinite(x) & np.isinf(x / y), x / y, np.floor_divide(x, y))
 
 
 def _scale(b: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -52,8 +52,9 @@ def maximum_value(x: Array, y: Array) -> Array:
 
     if x.dtype.kind != "f":
         return np.maximum(x, y)
-    larger: Array = np.where((x > y) | ((x == y) & np.signbit(y)), x, y)
-    return np.where(np.isnan(x) | np.isnan(y), x + y, larger)
+    where: Any = np.where
+    larger = where((x > y) | ((x == y) & np.signbit(y)), x, y)
+    return where(np.isnan(x) | np.isnan(y), x + y, larger)
 
 
 def minimum_value(x: Array, y: Array) -> Array:

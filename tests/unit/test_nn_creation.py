@@ -108,6 +108,9 @@ def test_constant_op() -> None:
     assert ConstantLike.get_constant_value(op.result) == op.value and op.evaluate({})[0].tolist() == [[1, 2], [3, 4]]
     assert (trace(op, {})[0] == op.value.array()).all()
     assert trace(ConstantOp.of([5] * 4, t), {})[0].tolist() == [[5, 5], [5, 5]]
+    assert (
+        trace(ConstantOp.of([0.0, -0.0, -0.0, 2], t), {})[0].tobytes() == np.array([0, -0.0, -0.0, 2], "f4").tobytes()
+    )
     assert ConstantOp.scalar(True, i1).value.values() == [True]
     assert Materialize().materialize_constant(op.value, t) is not None
     assert Materialize().materialize_constant(StringAttr(""), t) is None
