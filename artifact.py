@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pelton.dtype import DType
-from pelton.program import Arena, Output, Program, SizeOf, check_program
+from pelton.program import Arena, Cost, Output, Polynomial, Program, SizeOf, check_program
 from pelton.support.errors import ArtifactError
 from pelton.support.files import write_atomically
 
@@ -93,8 +93,9 @@ class Artifact:
         """Read a file. Raises ArtifactError naming the path and what was wrong."""
         try:
             data = Path(path).read_bytes()
-        except OSError as error:
-            raise ArtifactError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise ArtifactError(f"cannot read {os.fspath(path)}: {reason or error}") from error
         return cls.from_bytes(data, os.fspath(path))
 
     def to_bytes(self) -> bytes:
@@ -237,7 +238,12 @@ def _program(row: Mapping[str, Any], prologue: bytes, body: bytes) -> Program:
         Arena(**row["arena"]) if row["arena"] else None,
         tuple(row["kernels"]),
         tuple(row["sites"]),
+        _each(row["costs"], lambda cost: Cost(_polynomial(cost["bytes"]), _polynomial(cost["flops"]))),
     )
+
+
+def _polynomial(rows: list[list[int]]) -> Polynomial:
+    return tuple(tuple(row) for row in rows)
 
 
 def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:

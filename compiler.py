@@ -10,14 +10,13 @@ the IR. Leaves: an
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, PassPipeline
+from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from pelton.artifact import Artifact, Constant, KernelCode, TensorInfo
@@ -27,21 +26,27 @@ from pelton.codegen.key import object_key, walker_key
 from pelton.codegen.plan import Encoder
 from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
-from pelton.dialects.check import check_module
+from pelton.dialects.check import check_module, location_text
+from pelton.dialects.context import new_context
 from pelton.dialects.signature import Signature, describe
+from pelton.failures import Attempt
 from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
 from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.insert_barriers import InsertBarriers
 from pelton.passes.lower_groups import LowerGroups
+from pelton.passes.outline_constants import OutlineConstants, outlined
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
-from pelton.support import knobs
-from pelton.support.dump import Dump, write_reproducer
-from pelton.support.errors import CompileError, InternalError, PeltonError
+from pelton.program import Program
+from pelton.sight import Sight
+from pelton.support.dump import edited
+from pelton.support.errors import CompileError, KnobError
 from pelton.support.trace import stage
+
+T = TypeVar("T")
 
 
 def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
@@ -51,6 +56,7 @@ def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
         Simplify(),  # first, so that nothing dead or duplicate is expanded
         ExpandOps(),  # before choosing and fusing, which know primitive ops only
         Simplify(),  # expansions share casts, constants and broadcasts
+        OutlineConstants(),  # after folding, before anything asks what is a constant and what is memory
         ChooseKernels(target),  # before split-init, which moves the packing of weights out of the way
         SplitInit(),  # before fusion, so that no group mixes what runs once with what runs always
         DeadCodeElimination(),  # main no longer needs what moved
@@ -68,6 +74,7 @@ def cuda_passes() -> list[ModulePass]:
         Simplify(),
         ExpandOps(),
         Simplify(),
+        OutlineConstants(),
         ChooseKernels("cuda"),  # operands stay as they are
         SplitInit(),
         DeadCodeElimination(),
@@ -108,7 +115,7 @@ class Compiled:
 
 @dataclass(eq=False)
 class Compilation:
-    """One run of the path over one module."""
+    """One run of the path over a copy of `module`."""
 
     module: ModuleOp
     target: CpuTarget
@@ -118,25 +125,29 @@ class Compilation:
     separate: bool = False
 
     def __post_init__(self) -> None:
-        self.dump = Dump.begin(self.name)
+        self.pipeline = cpu_passes(self.target.name, self.separate)
+        self.attempt = Attempt(self.name, self.module, self.pipeline)
+        self.sight = Sight(self.name, self.target)
+        self.places: dict[str, str] = {}
+        self.edited: set[str] = set()
 
     def run(self) -> Compiled:
-        """Raises CompileError naming op, place and pass; a reproducer is written beside."""
-        infos = self.describe()
+        """Raises CompileError naming op, place and pass, with a reproducer written beside."""
+        infos = self.signature
         with stage("passes"):
-            self.passes()
-        functions = {f.sym_name.data: f for f in self.module.body.block.ops if isinstance(f, kernel.FuncOp)}
-        plans = {f.sym_name.data: f for f in self.module.body.block.ops if isinstance(f, plan.FuncOp)}
+            module = self.passes()
+        functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+        plans = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, plan.FuncOp)}
         with stage("source"):
             sources = {name: self.source(f) for name, f in functions.items()}
         with stage("object code"):
             codes = self.objects(list(sources.values()))
         with stage("plan"):
-            stored = [i.name for i in (*infos.weights, *infos.constants)]
+            constants = [*(Constant(i, self.bytes_of(i)) for i in infos.constants), *outlined(module)]
+            stored = [*(i.name for i in infos.weights), *(c.info.name for c in constants)]
             prepared = [n.data for n in plans["main"].names if n.data.startswith("prepared")]
-            init = Encoder(plans["init"], functions, sources).run(stored)
-            arguments = [*(i.name for i in infos.inputs), *stored, *prepared]
-            main = Encoder(plans["main"], functions, sources).run(arguments)
+            arguments = {"init": stored, "main": [*(i.name for i in infos.inputs), *stored, *prepared]}
+            init, main = (self.program(Encoder(plans[n], functions, sources), a) for n, a in arguments.items())
         artifact = Artifact(
             name=self.name,
             target=self.target.name,
@@ -145,7 +156,7 @@ class Compilation:
             inputs=infos.inputs,
             outputs=infos.outputs,
             weights=infos.weights,
-            constants=tuple(Constant(i, self.bytes_of(i)) for i in infos.constants),
+            constants=tuple(constants),
             init=init,
             main=main,
             kernels=tuple(KernelCode(s.name, codes[s.name]) for s in sources.values()),
@@ -154,65 +165,76 @@ class Compilation:
         )
         return Compiled(artifact, tuple(sources.values()))
 
-    def describe(self) -> Signature:
-        """What goes in and out, read off the graph before passes change it."""
+    @cached_property
+    def signature(self) -> Signature:
+        """What goes in and out, read off the input. Raises CompileError for one that breaks a rule of its dialect."""
+        check_module(self.module)
         return describe(self.module, self.constants)
 
     def bytes_of(self, info: TensorInfo) -> bytes:
         return self.constants[info.name].tobytes()
 
-    # passes
-    def passes(self) -> None:
-        context = Context()
-        last, careful = [""], knobs.DEBUG.value() > 0
-
-        def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-            if previous is None or following is None or careful:
-                check_module(module, last[0])
-            self.write(previous, module)
-            last[0] = following.name if following is not None else ""
-
-        before = str(self.module) if knobs.DUMP.value() else ""
-        pipeline = PassPipeline(tuple(cpu_passes(self.target.name, self.separate)), between)
+    def passes(self) -> ModuleOp:
+        """What the passes make of a copy of the input."""
+        module, context, last = self.module.clone(), new_context(), ""
+        self.sight.module(None, module)
         try:
-            pipeline.apply(context, self.module)
-        except PeltonError:
-            self.reproduce(before)
+            for each in self.pipeline:
+                last = each.name
+                with stage(last):
+                    each.apply(context, module)
+                self.sight.module(each, module)
+            check_module(module, last)
+        except KnobError:
             raise
         except Exception as error:
-            self.reproduce(before)
-            raise InternalError(f"{last[0]} failed: {error}", stage=last[0]) from error
-
-    def write(self, previous: ModulePass | None, module: ModuleOp) -> None:
-        if self.dump.folder is not None:
-            command = f"pelton-opt {self.dump.last()} -p {shlex.quote(str(previous))}" if previous else ""
-            self.dump.write(previous.name if previous else "input", ".mlir", f"{module!s}\n", command)
-
-    def reproduce(self, before: str) -> None:
-        if before:
-            spec = ",".join(str(p) for p in cpu_passes(self.target.name, self.separate))
-            write_reproducer(self.name, {"input.mlir": before}, f"pelton-opt input.mlir -p {shlex.quote(spec)}")
+            raise self.attempt.in_pass(last, error) from error
+        return module
 
     # code
     def source(self, function: kernel.FuncOp) -> Source:
-        source = cpu_source(function, self.target.name)
-        if self.dump.folder is not None:
-            self.dump.write(source.name, ".py", source.text)
+        """The text of a kernel: printed, or taken from the folder of edited ones."""
+        place = location_text(function)
+        name = function.sym_name.data
+        source = self.printed("numba-cpu", name, place, lambda: cpu_source(function, self.target.name))
+        self.places[source.name] = place
+        if (text := edited(f"{source.name}.py")) is not None:
+            self.edited.add(source.name)
+            source = replace(source, text=text)
+        self.sight.source(source, source.name in self.edited)
         return source
 
     def objects(self, sources: Sequence[Source]) -> dict[str, bytes]:
         """Object code per kernel: from the cache, else compiled and put there."""
         keys = {s.name: object_key(s, self.target) for s in sources}
         codes = {name: code for name, key in keys.items() if (code := self.store.get(key)) is not None}
-        missing = [s for s in sources if s.name not in codes]
-        if missing:
-            from pelton.codegen.cpu.compile import compile_sources  # Numba: only where something is missing
-
-            for source in missing:
+        for source in sources:
+            if source.name not in codes:
                 with stage(f"compile {source.name}"):
-                    codes |= compile_sources([source], self.target)
+                    codes[source.name] = self.object_code(source)
                 self.store.put(keys[source.name], codes[source.name])
+            self.sight.assembly(source, source.name in self.edited)
         return codes
+
+    def object_code(self, source: Source) -> bytes:
+        from pelton.codegen.cpu.compile import compile_sources  # Numba: only where something is missing
+
+        place = self.places[source.name]
+        return self.printed("asm", source.name, place, lambda: compile_sources([source], self.target)[source.name])
+
+    def printed(self, target: str, name: str, place: str, make: Callable[[], T]) -> T:
+        """What `make` makes of the kernel `name`. Raises CompileError naming it and the line it came from."""
+        try:
+            return make()
+        except Exception as error:
+            printer = f"{target}{{cpu={self.target.name} kernel={name}}}"
+            raise self.attempt.in_print(f"{target} of kernel {name}", printer, place, error) from error
+
+    def program(self, encoder: Encoder, arguments: Sequence[str]) -> Program:
+        try:
+            return encoder.run(arguments)
+        except Exception as error:
+            raise self.attempt.in_pass("plan", error) from error
 
     def walker(self) -> KernelCode:
         """The function that walks programs, kept like a kernel."""

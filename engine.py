@@ -8,7 +8,8 @@ object cache lacks a kernel, so that a process that only runs saved models start
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +23,7 @@ from pelton.runtime.loader import host_features
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support import knobs
-from pelton.support.errors import PeltonError
+from pelton.support.errors import CompileError, ReadError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -70,11 +71,12 @@ class InferenceSession:
         with `__dlpack__` or the array interface, on the host); extra names are ignored, arrays are not copied.
 
         Raises RuntimeError for a path that cannot be read, a file of another format, another type of model or a
-        failed compile (which names op, user line and pass); ValueError for a weight that is missing (before
-        compiling) or has the wrong shape or dtype; TypeError for a weight that is no array.
+        failed compile (which names op, user line and pass, and a script that shows it again); ValueError for a weight
+        that is missing (before compiling) or has the wrong shape or dtype, and for an environment variable that has
+        a value it cannot have; TypeError for a weight that is no array.
         """
         if isinstance(model, str | os.PathLike) and Path(model).suffix == ".pelton":
-            return self.init(CompiledModel(_load_artifact(Path(model))), weights_registry=weights_registry)
+            return self.init(CompiledModel(Artifact.load(model)), weights_registry=weights_registry)
         source = _source(model)
         if knobs.INTERPRET.value():
             return Model(_interpreted(source, weights_registry))
@@ -108,11 +110,12 @@ def _checked(devices: Any) -> list[Device]:
 
 @dataclass(frozen=True)
 class _Source:
-    """What is to be compiled: a module of its own, the arrays too large for it, a name."""
+    """What is to be compiled: a module, the arrays too large for it, a name, the file it was read from."""
 
     module: ModuleOp
     constants: Mapping[str, Any]
     name: str
+    path: str = ""
 
 
 def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -> Artifact:
@@ -122,7 +125,8 @@ def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -
 
     target = target_for(host_features(), knobs.TARGET.value())
     store = ObjectCache(knobs.cache_folder())
-    watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or knobs.OVERRIDE.value() is not None
+    edited = knobs.OVERRIDE.value() is not None
+    watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or edited
     key = model_key(str(source.module), source.constants, target)
     kept = None if watched else _kept(store, key)
     if kept is not None:
@@ -131,9 +135,11 @@ def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -
     from pelton.compiler import Compilation
 
     compilation = Compilation(source.module, target, store, source.constants, source.name)
-    bind(compilation.describe().weights)
-    artifact = compilation.run().artifact
-    store.put(key, artifact.to_bytes())
+    with _naming(source.path):
+        bind(compilation.signature.weights)
+        artifact = compilation.run().artifact
+    if not edited:
+        store.put(key, artifact.to_bytes())
     return artifact
 
 
@@ -146,48 +152,58 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
 
 
 def _interpreted(source: _Source, registry: Weights | None) -> InterpretedModel:
+    from pelton.dialects.check import check_module
     from pelton.dialects.signature import describe
     from pelton.interpreted import InterpretedModel
 
-    signature = describe(source.module, source.constants)
+    with _naming(source.path):
+        check_module(source.module)
+        signature = describe(source.module, source.constants)
     weights = bind_weights(signature.weights, registry)
     named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)} | dict(source.constants)
     return InterpretedModel(source.name, signature.inputs, signature.outputs, source.module, named)
 
 
-def _load_artifact(path: Path) -> Artifact:
+@contextmanager
+def _naming(path: str) -> Generator[None]:
+    """An error of a compilation says where in the file, and at least in which file, things are wrong."""
     try:
-        return Artifact.load(path)
-    except ArtifactError as error:
-        raise RuntimeError(str(error)) from error
+        yield
+    except CompileError as error:
+        if error.details.location or not path:
+            raise
+        raise error.with_details(location=path) from error
 
 
 def _source(model: Any) -> _Source:
     """What `model` asks to compile. Raises RuntimeError for anything but a graph or a readable file."""
     if isinstance(model, str | os.PathLike):
         path = Path(cast("PathLike", model))
-        return _Source(_read(path), {}, path.stem)
+        return _Source(_read(path), {}, path.stem, str(path))
     from pelton.graph import Graph
 
     if not isinstance(model, Graph):
         raise RuntimeError(
             f"cannot load a {type(model).__name__}: expected a Graph, or the path of a .mlir or .pelton file"
         )
-    return _Source(model.module.clone(), model.constants, model.name)
+    return _Source(model.module, model.constants, model.name)
 
 
 def _read(path: Path) -> Any:
-    """The module in a `.mlir` file."""
+    """The module in a `.mlir` file. Raises CompileError (RuntimeError) where it is not there or says nothing."""
     if path.suffix != ".mlir":
-        readers = "a .mlir or a .pelton file"
-        hint = "; a reader for ONNX does not exist yet" if path.suffix == ".onnx" else ""
-        raise RuntimeError(f"{path}: expected {readers}, got {path.suffix or 'no suffix'}{hint}")
+        raise ReadError(
+            f"{path} is of no kind that can be loaded"
+            + ("; an ONNX reader does not exist yet" * (path.suffix == ".onnx")),
+            expected="a .mlir or a .pelton file",
+            got=path.suffix or "no suffix",
+        )
     from pelton.dialects.context import new_context
     from pelton.dialects.reader import read_module
 
     try:
-        return read_module(new_context(), path.read_bytes(), str(path))
-    except OSError as error:
-        raise RuntimeError(f"cannot read {path}: {error.strerror or error}") from error
-    except PeltonError as error:
-        raise RuntimeError(str(error)) from error
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ReadError(f"cannot read {path}: {reason or error}") from error
+    return read_module(new_context(), data, str(path))

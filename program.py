@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 
 from pelton.dtype import DType
 
@@ -82,9 +83,28 @@ class Arena:
     pointer: int
 
 
+Polynomial = tuple[tuple[int, ...], ...]
+"""Terms, to be added: a coefficient, then the slots it is multiplied by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a launch has to do, for whoever measures it: bytes read and written, operations of a product."""
+
+    bytes: Polynomial = ()
+    flops: Polynomial = ()
+
+
+def evaluated(polynomial: Polynomial, values: Sequence[int]) -> int:
+    """The number, over the value array of a call."""
+    return sum(coefficient * prod(values[slot] for slot in slots) for coefficient, *slots in polynomial)
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A runnable plan. `slots` is the length of the value array, `arguments` the slots of the arguments' addresses."""
+    """A runnable plan. `slots` is the length of the value array, `arguments` the slots of the arguments' addresses;
+    `costs` has an entry per launch, in their order, or none.
+    """
 
     slots: int
     prologue: tuple[int, ...]
@@ -95,6 +115,7 @@ class Program:
     arena: Arena | None = None
     kernels: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    costs: tuple[Cost, ...] = ()
 
 
 def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
@@ -125,6 +146,7 @@ def instructions(words: Sequence[int]) -> Iterator[tuple[int, Op, tuple[int, ...
 
 def check_program(program: Program) -> None:
     """Raise ValueError unless every slot, kernel and message that the program names exists."""
+    launches = 0
     limits = {"dst": program.slots, "slot": program.slots, "kernel": len(program.kernels), "site": len(program.sites)}
     for part, words in (("prologue", program.prologue), ("body", program.body)):
         for at, op, operands in instructions(words):
@@ -133,6 +155,7 @@ def check_program(program: Program) -> None:
                 limit = len(program.sites) + 1 if op is Op.LAUNCH and kind == "site" else limits.get(kind)
                 if limit is not None and not 0 <= operand < limit:
                     raise ValueError(f"{part} word {at}: {op.name} names {kind} {operand} of {limit}")
+            launches += op is Op.LAUNCH
             if op is Op.LAUNCH and not 0 <= operands[3] <= operands[3] + operands[4] <= program.slots:
                 raise ValueError(f"{part} word {at}: the argument frame lies outside the {program.slots} slots")
             if part == "prologue" and op in (Op.LAUNCH, Op.COPY):
@@ -140,8 +163,11 @@ def check_program(program: Program) -> None:
     named = [*program.arguments, *(d.slot for d in program.dims)]
     named += [slot for out in program.outputs for slot in (out.pointer, *out.dims)]
     named += [program.arena.size, program.arena.pointer] if program.arena else []
+    named += [slot for c in program.costs for _, *slots in (*c.bytes, *c.flops) for slot in slots]
     if any(not 0 <= slot < program.slots for slot in named):
-        raise ValueError(f"an argument, output or arena lies outside the {program.slots} slots")
+        raise ValueError(f"an argument, output, arena or cost lies outside the {program.slots} slots")
+    if len(program.costs) not in (0, launches):
+        raise ValueError(f"there are {launches} launches and the costs of {len(program.costs)}")
     if any(not 0 <= d.argument < len(program.arguments) or d.axis < 0 for d in program.dims):
         raise ValueError("a size is read from an argument that does not exist")
 

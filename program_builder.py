@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pelton.dtype import DType
-from pelton.program import HIGHEST, LOWEST, Arena, Op, Output, Program, SizeOf, check_program, compute, instructions
+from pelton.program import (
+    HIGHEST,
+    LOWEST,
+    Arena,
+    Cost,
+    Op,
+    Output,
+    Program,
+    SizeOf,
+    check_program,
+    compute,
+    instructions,
+)
 
 COMMUTE = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX})
 BINARY = COMMUTE | {Op.SUB, Op.FLOORDIV}
@@ -40,6 +52,7 @@ class ProgramBuilder:
     _constants: dict[int, int] = field(default_factory=dict[int, int])
     _kernels: dict[str, int] = field(default_factory=dict[str, int])
     _sites: list[str] = field(default_factory=list[str])
+    _costs: list[Cost] = field(default_factory=list[Cost])
     _late: set[int] = field(default_factory=set[int])
     _required: set[tuple[Op, int, int]] = field(default_factory=set[tuple[Op, int, int]])
     _arena: Arena | None = None
@@ -124,8 +137,11 @@ class ProgramBuilder:
         self._outputs.append(Output(self._address(), dtype, tuple(dims)))
         return self._outputs[-1].pointer
 
-    def launch(self, kernel: str, items: int, args: Sequence[int], messages: Sequence[str] = ()) -> None:
+    def launch(
+        self, kernel: str, items: int, args: Sequence[int], messages: Sequence[str] = (), cost: Cost | None = None
+    ) -> None:
         """Run items [0, items) of a kernel. args: buffers' addresses, then dims; messages[i] tells of check i + 1."""
+        self._costs.append(cost or Cost())
         index = self._kernels.setdefault(kernel, len(self._kernels))
         site = len(self._sites)
         self._sites += messages
@@ -152,6 +168,7 @@ class ProgramBuilder:
             self._arena,
             tuple(self._kernels),
             tuple(self._sites),
+            tuple(self._costs),
         )
         check_program(program)
         return program

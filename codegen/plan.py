@@ -15,8 +15,9 @@ from pelton.codegen.source import Source
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
 from pelton.dtype import DType
+from pelton.kernels.cost import call_flops, launch_bytes
 from pelton.kernels.items import kernel_items
-from pelton.program import Op, Program
+from pelton.program import Cost, Op, Polynomial, Program
 from pelton.program_builder import ProgramBuilder
 
 CALLS = {"floordiv": Op.FLOORDIV, "min": Op.MIN, "max": Op.MAX}
@@ -88,7 +89,15 @@ class Encoder:
         words = [self.slots[b] for b in (*op.inputs, *op.outputs)]
         words += [self.size(bound[s]) for s in self.sources[name].symbols]
         source = self.sources[name]  # its name is the kernel's, or close to it where that is a word of the vocabulary
-        self.builder.launch(source.name, items, words, source.checks)
+        cost = Cost(
+            self.polynomial(launch_bytes(op, function)),
+            self.polynomial(dims.substitute(call_flops(function), bound)),
+        )
+        self.builder.launch(source.name, items, words, source.checks, cost)
+
+    def polynomial(self, dim: Dim) -> Polynomial:
+        """A size that nobody has to compute before it is asked for."""
+        return tuple((c, *map(self.atom, atoms)) for atoms, c in dims.terms_of(dim).items())
 
     def size(self, dim: Dim) -> int:
         """The slot of a size."""

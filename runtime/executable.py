@@ -17,7 +17,9 @@ from pelton.runtime.buffer import Buffer
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
+from pelton.runtime.timing import TimedWalker
 from pelton.runtime.walker import NativeWalker, PythonWalker, Walker, native_kernel
+from pelton.support.trace import KERNELS, telling
 
 
 class Executable(Protocol):
@@ -47,7 +49,8 @@ class NativeExecutable:
     """An artifact whose code is mapped and whose `init` program has run on the weights."""
 
     def __init__(self, artifact: Artifact, weights: Sequence[Buffer], *, reference: bool = False) -> None:
-        """`weights` in the order of `artifact.weights`. With `reference` the plan is walked in Python.
+        """`weights` in the order of `artifact.weights`. With `reference` the plan is walked in Python; where
+        `PELTON_DEBUG` is 2 or more, so it is, and each walk tells what its kernels took.
 
         Raises ArtifactError where this machine cannot run the code, AssertionFailed where a check on the weights fails.
         """
@@ -55,13 +58,14 @@ class NativeExecutable:
         self._code = load_code(artifact)
         self._walker_name, self._reference = artifact.walker.name, reference
         stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
-        made = Runner(artifact.init, self._walker(artifact.init), stored)((), ())
-        self.run = Runner(artifact.main, self._walker(artifact.main), [*stored, *made])
+        made = Runner(artifact.init, self._walker("init", artifact.init), stored)((), ())
+        self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made])
 
-    def _walker(self, program: Program) -> Walker:
+    def _walker(self, part: str, program: Program) -> Walker:
         addresses = [self._code.address(name) for name in program.kernels]
-        if self._reference:
-            return PythonWalker([native_kernel(address) for address in addresses])
+        if self._reference or telling(KERNELS):
+            kernels = [native_kernel(address) for address in addresses]
+            return PythonWalker(kernels) if self._reference else TimedWalker(f"{part} of {self.name}", program, kernels)
         return NativeWalker(self._code.address(self._walker_name), addresses, self._code)
 
 

@@ -1,8 +1,9 @@
-"""Numbered files of what each stage made: texts enter, a folder one can read top to bottom leaves.
+"""Files of what each stage made: texts enter, a folder one can read top to bottom leaves.
 
-`PELTON_DUMP=dir` makes `dir/<model>/00-input.mlir`, `01-simplify.mlir`, … . The first line of each file is, as a
-comment, the command that makes it from the file before it. `PELTON_OVERRIDE=dir` goes the other way: an edited source
-found there takes the place of the generated one. Failures leave a reproducer by the same means.
+`PELTON_DUMP=dir` makes `dir/<model>/00-input.mlir`, `01-simplify.mlir`, …, and beside them the source and the assembly
+of each kernel by its name: `softmax.py`, `softmax.s`. The first line of each file is, as a comment, the command that
+makes it from the file before it. `PELTON_OVERRIDE=dir` goes the other way: an edited `softmax.py` found there takes
+the place of the generated one. Failures leave a reproducer by the same means.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pelton.support import knobs
+from pelton.support.errors import KnobError
 from pelton.support.files import write_atomically
 
 COMMENT = {".mlir": "//", ".ptx": "//", ".cu": "//", ".py": "#", ".s": "#", ".txt": "#", ".ll": ";"}
@@ -32,7 +34,10 @@ class Dump:
 
     @classmethod
     def begin(cls, name: str) -> Dump:
-        """The folder for a compilation called `name`: a fresh one, `name-2`, `name-3`, … if it was compiled before."""
+        """The folder for a compilation called `name`: a fresh one, `name-2`, `name-3`, … if it was compiled before.
+
+        Raises KnobError where it cannot be made.
+        """
         root = knobs.DUMP.value()
         if root is None:
             return cls(None)
@@ -41,16 +46,27 @@ class Dump:
             try:
                 folder.mkdir(parents=True)
             except FileExistsError:
-                continue
+                if folder.is_dir():
+                    continue
+                raise _unusable(folder, "a file is in its place") from None
+            except OSError as error:
+                raise _unusable(folder, error.strerror or str(error)) from error
             return cls(folder)
         raise AssertionError("counting never ends")
 
     def write(self, stage: str, suffix: str, text: str | bytes, command: str = "") -> Path | None:
         """Write the next numbered file, `command` first as a comment. Returns its path, None when dumping is off."""
+        return None if self.folder is None else self.beside(f"{next(self.numbers):02d}-{stage}", suffix, text, command)
+
+    def beside(self, name: str, suffix: str, text: str | bytes, command: str = "") -> Path | None:
+        """Write a file that has a name of its own, as `write` does. Raises KnobError where it cannot be written."""
         if self.folder is None:
             return None
-        path = self.folder / f"{next(self.numbers):02d}-{safe_name(stage)}{suffix}"
-        write_atomically(path, _with_command(text, suffix, command))
+        path = self.folder / f"{safe_name(name)}{suffix}"
+        try:
+            write_atomically(path, _with_command(text, suffix, command))
+        except OSError as error:
+            raise _unusable(path, error.strerror or str(error)) from error
         return path
 
     def last(self, suffix: str = ".mlir") -> str:
@@ -58,6 +74,10 @@ class Dump:
         if self.folder is None:
             return ""
         return max((path.name for path in self.folder.glob(f"*{suffix}")), default="")
+
+
+def _unusable(path: Path, reason: str) -> KnobError:
+    return KnobError(f"cannot write {path}", got=reason, remedy=f"unset {knobs.DUMP.name} or choose another folder")
 
 
 def _with_command(text: str | bytes, suffix: str, command: str) -> bytes:
@@ -72,19 +92,32 @@ def safe_name(name: str) -> str:
 
 
 def edited(file_name: str) -> str | None:
-    """The edited source that `PELTON_OVERRIDE` offers for a generated file, or None."""
+    """The edited source that `PELTON_OVERRIDE` offers for a generated file, or None.
+
+    Raises KnobError where the folder, or a file of that name in it, cannot be read.
+    """
     folder = knobs.OVERRIDE.value()
-    path = None if folder is None else folder / file_name
-    return path.read_text() if path is not None and path.is_file() else None
+    if folder is None:
+        return None
+    path = folder / file_name
+    try:
+        if not folder.is_dir():
+            raise NotADirectoryError(None, "it is no folder")
+        return path.read_text() if path.is_file() else None
+    except (OSError, UnicodeDecodeError) as error:
+        got = error.strerror if isinstance(error, OSError) else "it is no text"
+        place = folder if isinstance(error, NotADirectoryError) else path
+        raise KnobError(f"{knobs.OVERRIDE.name} names {place}, which cannot be read", got=got or str(error)) from error
 
 
 def write_reproducer(name: str, files: Mapping[str, str | bytes], command: str) -> Path:
     """A folder with everything that shows a failure again: `files`, and `command` in `run.sh`.
 
     It lies under `PELTON_DUMP`, else under the system's folder for temporary files; the same failure, the same folder.
+    Raises OSError where it cannot be written.
     """
     contents = {key: data.encode() if isinstance(data, str) else data for key, data in files.items()}
-    contents["run.sh"] = f"#!/bin/sh\n{command}\n".encode()
+    contents["run.sh"] = f'#!/bin/sh\ncd "$(dirname "$0")" && {command}\n'.encode()
     digest = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:12]
     folder = (knobs.DUMP.value() or _private_temporary()) / f"reproducer-{safe_name(name)}-{digest}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,11 +23,15 @@ Each also derives from the built-in exception beside it, which is what the API p
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 
 @dataclass(frozen=True)
 class Details:
-    """The parts of an error; the ones left empty are not printed. Field order is print order."""
+    """The parts of an error; the ones left empty are not printed. Field order is print order.
+
+    `location` is the user's line where it is known, `replay` a script that shows the failure again.
+    """
 
     op: str = ""
     location: str = ""
@@ -35,6 +39,7 @@ class Details:
     got: str = ""
     stage: str = ""
     remedy: str = ""
+    replay: str = ""
 
 
 LABELS = {
@@ -44,6 +49,7 @@ LABELS = {
     "got": "got",
     "stage": "pass",
     "remedy": "remedy",
+    "replay": "replay",
 }
 
 
@@ -79,10 +85,16 @@ class PeltonError(Exception):
         got: str = "",
         stage: str = "",
         remedy: str = "",
+        replay: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.details = Details(op, location, expected, got, stage, remedy)
+        self.details = Details(op, location, expected, got, stage, remedy, replay)
+
+    def with_details(self, **known: str) -> Self:
+        """An equal error with more details; the ones it has already stay."""
+        own = {field.name: value for field in fields(self.details) if (value := getattr(self.details, field.name))}
+        return type(self)(self.message, **{**known, **own})
 
     def __str__(self) -> str:
         return format_error(self.message, self.details)

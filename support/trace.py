@@ -2,6 +2,7 @@
 
 Whoever wants the list opens `recording()` around the work, with a function if it wants to hear of each stage as it
 begins; `PELTON_DEBUG=1` prints each stage on stderr as it ends. With neither, a stage costs a few microseconds.
+What the higher levels of `PELTON_DEBUG` show goes through `tell`.
 """
 
 from __future__ import annotations
@@ -84,5 +85,20 @@ def note(name: str, cpu_ms: float, wall_ms: float) -> None:
     done = Stage(name, cpu_ms, wall_ms, _depth.get())
     for record in _recordings.get():
         record.stages.append(done)
-    if knobs.DEBUG.value() >= 1:
-        print(f"pelton {cpu_ms:9.1f} ms  {'  ' * done.depth}{name}", file=sys.stderr)
+    tell(STAGES, f"{cpu_ms:9.1f} ms  {'  ' * done.depth}{name}")
+
+
+STAGES, KERNELS, CHOICES, SOURCE, IR, ASSEMBLY = 1, 2, 3, 4, 5, 6
+"""What `PELTON_DEBUG` shows from which level on."""
+
+
+def telling(level: int) -> bool:
+    """Whether `PELTON_DEBUG` asks for what `level` shows."""
+    return knobs.DEBUG.value() >= level
+
+
+def tell(level: int, title: str, text: str = "") -> None:
+    """Show a line, and the text under it, on stderr if `PELTON_DEBUG` asks for this level, all in one piece."""
+    if telling(level):
+        body = text if not text or text.endswith("\n") else f"{text}\n"
+        sys.stderr.write(f"pelton {title}\n{body}")

@@ -211,7 +211,7 @@ class PeltonOpt(xDSLOptMain):
             self.stage = f"-t {self.target.name}"
             out = StringIO()
             self.target.emit(self.ctx, module, out)
-            return out.getvalue()
+            return f"{text}\n" if (text := out.getvalue().rstrip("\n")) else ""
         except PeltonError:
             raise
         except RecursionError as error:

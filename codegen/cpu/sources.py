@@ -23,12 +23,13 @@ def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
     return CpuPrinter(func, {"matmul": matmul_schedule(target)}).source()
 
 
-def cpu_sources(module: ModuleOp, target: str) -> Iterator[Source]:
-    """The text of every kernel of a module."""
+def cpu_sources(module: ModuleOp, target: str, kernel: str = "") -> Iterator[Source]:
+    """The text of every kernel of a module, or of the one called `kernel`."""
     name = target_named(target).name
-    return (cpu_source(op, name) for op in module.body.block.ops if isinstance(op, FuncOp))
+    sources = (cpu_source(op, name) for op in module.body.block.ops if isinstance(op, FuncOp))
+    return (source for source in sources if kernel in ("", source.name))
 
 
-def print_numba_cpu(module: ModuleOp, out: IO[str], *, cpu: str = "avx2") -> None:
-    """Every kernel as Numba text."""
-    out.write("\n".join(source.text for source in cpu_sources(module, cpu)))
+def print_numba_cpu(module: ModuleOp, out: IO[str], *, cpu: str = "avx2", kernel: str = "") -> None:
+    """Every kernel, or the one called `kernel`, as Numba text."""
+    out.write("\n".join(source.text for source in cpu_sources(module, cpu, kernel)))

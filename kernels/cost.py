@@ -1,0 +1,58 @@
+"""What a launch has to do, as sizes: the least number of bytes it moves, and the operations of a product.
+
+Enters: a `plan.launch` and the kernel it launches. Leaves: two dims over the plan's symbols, to `codegen/plan.py`, so
+that the runtime can tell rates. Every buffer counts once and whole, but one that is only read at places that the data
+give (a table of embeddings) counts as much as it gives.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from pelton.dialects import dims, plan
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import CallOp, FuncOp, LoadOp
+from pelton.dialects.types import bytes_of
+from pelton.kernels.matmul import blocks_of
+
+
+def launch_bytes(launch: plan.LaunchOp, function: FuncOp) -> Dim:
+    """Bytes read and written at least."""
+    gathered = _gathered(function)
+    given = dims.product(plan.buf_type(launch.outputs[0]).shape)
+    total: Dim = 0
+    for k, buffer in enumerate((*launch.inputs, *launch.outputs)):
+        t = plan.buf_type(buffer)
+        total = dims.add(total, dims.mul(given, bytes_of(t.elem)) if k in gathered else t.bytes)
+    return total
+
+
+def call_flops(function: FuncOp) -> Dim:
+    """Multiplications and additions of a product, over the function's symbols; 0 for any other kernel."""
+    for op in function.body.block.ops:
+        if isinstance(op, CallOp):
+            cut = blocks_of(op)
+            return dims.product([2, cut.batch if cut.batch is not None else 1, cut.rows, cut.columns, cut.depth])
+    return 0
+
+
+def _gathered(function: FuncOp) -> set[int]:
+    """The parameters that are read, and only where data say."""
+    known: dict[SSAValue, bool] = {}
+    places: dict[int, bool] = {}
+    for op in function.walk():
+        if isinstance(op, LoadOp) and isinstance(op.buf, BlockArgument):
+            of_data = any(_of_data(i, known) for i in op.index)
+            places[op.buf.index] = places.get(op.buf.index, True) and of_data
+    return {k for k, of_data in places.items() if of_data}
+
+
+def _of_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+    """Whether a value is computed from what a buffer holds."""
+    if value not in known:
+        owner = value.owner
+        known[value] = False
+        known[value] = isinstance(owner, Operation) and (
+            isinstance(owner, LoadOp) or any(_of_data(v, known) for v in owner.operands)
+        )
+    return known[value]

@@ -1,0 +1,114 @@
+"""What a compilation shows of itself while it runs: the IR after each pass, what became one kernel, source, assembly.
+
+Enters: the module after each pass and the text of each kernel, from `compiler.py`. Leaves: the files of `PELTON_DUMP`
+and, on stderr, what `PELTON_DEBUG` asks for. With neither knob set, nothing is printed, written or computed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from pelton.codegen.cpu.target import CpuTarget
+from pelton.codegen.source import Source
+from pelton.dialects import plan
+from pelton.dialects.nn import GroupOp, YieldOp
+from pelton.dialects.op import location_of
+from pelton.passes.fuse_groups import FuseGroups
+from pelton.passes.lower_groups import LowerGroups
+from pelton.support import trace
+from pelton.support.dump import Dump
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is told of one `nn.group`."""
+
+    function: str
+    kind: str
+    ops: tuple[str, ...]
+    result: str
+    place: str
+
+
+@dataclass(eq=False)
+class Sight:
+    """The eyes of one compilation called `name`, for one target."""
+
+    name: str
+    target: CpuTarget
+    dump: Dump = field(init=False)
+    groups: list[Group] = field(default_factory=list[Group])
+
+    def __post_init__(self) -> None:
+        self.dump = Dump.begin(self.name)
+
+    def module(self, previous: ModulePass | None, module: ModuleOp) -> None:
+        """The input, or what it is after the pass `previous`."""
+        title = previous.name if previous is not None else "input"
+        dumping, telling = self.dump.folder is not None, trace.telling(trace.IR)
+        if dumping or telling:
+            text = f"{module!s}\n"
+            command = f"pelton-opt {self.dump.last()} -p {shlex.quote(str(previous))}" if previous else ""
+            self.dump.write(title, ".mlir", text, command)
+            trace.tell(trace.IR, f"IR after {title}" if previous else "IR of the input", text)
+        if trace.telling(trace.CHOICES):
+            if isinstance(previous, FuseGroups):
+                self.groups = list(_groups(module))
+            elif isinstance(previous, LowerGroups):
+                trace.tell(trace.CHOICES, f"choices for {self.target.name}", _table(self.groups, _launched(module)))
+
+    def source(self, source: Source, edited: bool) -> None:
+        """The text of a kernel, as it is going to be compiled."""
+        command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('numba-cpu', source)}"
+        self.dump.beside(source.name, ".py", source.text, command)
+        trace.tell(trace.SOURCE, f"{'edited source' if edited else 'source'} of {source.name}", source.text)
+
+    def assembly(self, source: Source, edited: bool) -> None:
+        """What the kernel becomes; compiles it for this alone, where somebody wants to see it."""
+        if self.dump.folder is None and not trace.telling(trace.ASSEMBLY):
+            return
+        from pelton.codegen.cpu.compile import assembly
+
+        text = assembly(source, self.target)
+        command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('asm', source)}"
+        self.dump.beside(source.name, ".s", text, command)
+        trace.tell(trace.ASSEMBLY, f"assembly of {source.name} for {self.target.name}", text)
+
+    def _printer(self, target: str, source: Source) -> str:
+        return shlex.quote(f"{target}{{cpu={self.target.name} kernel={source.name}}}")
+
+
+def _groups(module: ModuleOp) -> Iterator[Group]:
+    for function in module.body.block.ops:
+        if isinstance(function, func.FuncOp):
+            for op in function.body.block.ops:
+                if isinstance(op, GroupOp):
+                    names = tuple(o.name.removeprefix("nn.") for o in op.body.block.ops if not isinstance(o, YieldOp))
+                    result = str(op.outputs[0].type).removeprefix("!nn.tensor")
+                    yield Group(function.sym_name.data, op.kind.data, names, result, location_of(op) or "")
+
+
+def _launched(module: ModuleOp) -> list[str]:
+    """The kernels in the order in which the functions launch them: a launch per group."""
+    plans = (f for f in module.body.block.ops if isinstance(f, plan.FuncOp))
+    return [op.callee.string_value() for f in plans for op in f.body.block.ops if isinstance(op, plan.LaunchOp)]
+
+
+def _table(groups: list[Group], kernels: list[str]) -> str:
+    """A line per group: function, kernel, how it loops, how many ops it computes and which, its result, its place."""
+    rows = [
+        (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, g.place, " ".join(g.ops))
+        for g, kernel in zip(groups, kernels, strict=True)
+    ]
+    rows.insert(0, ("in", "kernel", "loops", "ops", "result", "made at", "computes"))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
+    return "\n".join(
+        "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    )
