@@ -1,8 +1,8 @@
 """`outline-constants`: a constant of many different elements becomes memory.
 
-Before: `nn.constant [0.1, 0.2, …]`. After: `nn.weight {key = "constant:<digest>"}`; the elements stand in the module's attribute
-`nn.constants` under that key, from where they go into the artifact. What stays is computed in registers: a few elements,
-or many of which few differ from the one before. Equal constants have one key.
+Before: `nn.constant [0.1, 0.2, …]`. After: `nn.weight {key = "constant:<digest>"}`; the elements stand in the module's
+attribute `nn.constants` under that key, from where they go into the artifact. What stays is computed in registers: a
+few elements, or many of which few differ from the one before. Equal constants have one key.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -52,7 +53,7 @@ class OutlineConstants(ModulePass):
     def is_large(self, op: ConstantOp) -> bool:
         """Whether the constant is cheaper to load than to select."""
         values = op.value.values()
-        return sum(repr(x) != repr(y) for x, y in zip(values, values[1:], strict=False)) > self.changes
+        return sum(repr(x) != repr(y) for x, y in pairwise(values)) > self.changes
 
 
 def outlined(module: ModuleOp) -> Iterator[Constant]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pelton.codegen.cpu.elements import I32, I64, MASK, Element
-from pelton.codegen.cpu.emitter import Emitter, Value, vector_type
+from pelton.codegen.cpu.emitter import Emitter, Splat, Value, vector_type
 from pelton.codegen.cpu.lanes import each_lane, reload, spill
 from pelton.codegen.cpu.seam import ir
 
@@ -61,6 +61,8 @@ def gather(e: Emitter, pointer: Any, indices: Value, mask: Value, fill: Value) -
         args = [_addresses(e, pointer, indices), ir.Constant(I32.llvm, _alignment(element)), mask.llvm, fill.llvm]
         name = f"llvm.masked.gather.v{fill.lanes}{element.code}.v{fill.lanes}p0"
         return fill.like(e.call(name, fill.llvm.type, args))
+    if is_full(mask):
+        return _gather_all(e, pointer, indices, fill)
     offsets, tile = spill(e, indices), spill(e, fill)
 
     def one(lane: Any) -> None:
@@ -69,6 +71,21 @@ def gather(e: Emitter, pointer: Any, indices: Value, mask: Value, fill: Value) -
 
     each_lane(e, mask, one)
     return reload(e, tile, fill)
+
+
+def is_full(mask: Value) -> bool:
+    """Whether the mask is known to be true in every lane."""
+    return isinstance(mask.llvm, Splat) and bool(mask.llvm.scalar.constant)
+
+
+def _gather_all(e: Emitter, pointer: Any, indices: Value, fill: Value) -> Value:
+    """A load per lane, without a branch: where indices have a known step, each is one instruction."""
+    result = ir.Constant(fill.llvm.type, ir.Undefined)
+    for lane in range(fill.lanes):
+        place = ir.Constant(I32.llvm, lane)
+        address = e.offset(pointer, e.builder.extract_element(indices.llvm, place))
+        result = e.builder.insert_element(result, e.builder.load(address, align=_alignment(fill.element)), place)
+    return fill.like(result)
 
 
 def scatter(e: Emitter, pointer: Any, indices: Value, value: Value, mask: Value) -> None:

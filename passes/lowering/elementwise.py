@@ -9,15 +9,22 @@ from __future__ import annotations
 from pelton.dialects.kernel import GridOp, LanesOp
 from pelton.passes.lowering.nest import Nest
 
+WIDE = 32
 
-def lower_elementwise(nest: Nest) -> None:
-    """grid over all dims but the last, lanes over the last: one store each. A single number is one uniform store."""
+
+def lower_elementwise(nest: Nest) -> int | None:
+    """grid over all dims but the last, lanes over the last: one store each. A single number is one uniform store.
+
+    Returns how many lanes a step should have: fewer than usual where the last dim is known to be short.
+    """
     shape = nest.result.shape
     root = nest.root.results[0]
     with nest.loop(GridOp, shape[:-1]) as outer:
         if not shape:
             nest.store(nest.read(root, ()), ())
-            return
+            return None
         with nest.loop(LanesOp, shape[-1:]) as inner:
             nest.finished = (*outer, *inner)
             nest.store(nest.read(root, nest.finished), nest.finished)
+    last = shape[-1]
+    return max(2, 1 << (last - 1).bit_length()) if isinstance(last, int) and 0 < last < WIDE else None

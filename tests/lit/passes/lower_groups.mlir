@@ -3,7 +3,7 @@
 // RUN: pelton-opt %s -p fuse-groups --split-input-file | pelton-opt -p lower-groups --split-input-file | filecheck %s
 
 // Elementwise: the grid runs over all axes but the last, the lanes over the last. Sizes are the kernel's own symbols, bound by the launch.
-// CHECK:      kernel.func @add_relu(%x0: !kernel.buf<[n0, 4], f32>, %x1: !kernel.buf<[4], f32>, %out: !kernel.buf<[n0, 4], f32>) sizes [n0] {
+// CHECK:      kernel.func @add_relu(%x0: !kernel.buf<[n0, 4], f32>, %x1: !kernel.buf<[4], f32>, %out: !kernel.buf<[n0, 4], f32>) sizes [n0] attributes {lanes = 4 : i64} {
 // CHECK:        kernel.grid (%i) in (%n0) {
 // CHECK-NEXT:     kernel.lanes (%j) in (%{{.*}}) {
 // CHECK:            kernel.load %x1[%j]
@@ -59,7 +59,10 @@ func.func @main(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32> {
 // CHECK:      kernel.func @permute
 // CHECK:        kernel.grid (%i0, %i1) in (%n0, %n1) {
 // CHECK-NEXT:     %tile = kernel.scratch : !kernel.buf<[32, 33], f32, team>
-// CHECK:          kernel.load %x0[%{{.*}}, %{{.*}}] if %{{.*}} else
+// CHECK:          scf.if %{{.*}} {
+// CHECK:            kernel.load %x0[%{{.*}}, %{{.*}}] : 
+// CHECK:          } else {
+// CHECK:            kernel.load %x0[%{{.*}}, %{{.*}}] if %{{.*}} else
 // CHECK:      plan.launch @permute(%x) -> (%t) sizes [((m + 31) floordiv 32), ((n + 31) floordiv 32), m, n]
 func.func @main(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32> {
   %t = nn.permute %x {order = #nn.dims[1, 0]} : (!nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32>
