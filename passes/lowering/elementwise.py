@@ -10,12 +10,15 @@ from pelton.dialects.kernel import GridOp, LanesOp
 from pelton.passes.lowering.nest import Nest
 
 WIDE = 32
+COLUMNS = 64
+"""Lanes of a column reduction: a step down touches this many neighbours, all sums in registers."""
 
 
 def lower_elementwise(nest: Nest) -> int | None:
     """grid over all dims but the last, lanes over the last: one store each. A single number is one uniform store.
 
-    Returns how many lanes a step should have: fewer than usual where the last dim is known to be short.
+    Returns how many lanes a step should have: fewer than usual where the last dim is known to be short, more
+    where each runs down a column.
     """
     shape = nest.result.shape
     root = nest.root.results[0]
@@ -27,4 +30,6 @@ def lower_elementwise(nest: Nest) -> int | None:
             nest.finished = (*outer, *inner)
             nest.store(nest.read(root, nest.finished), nest.finished)
     last = shape[-1]
-    return max(2, 1 << (last - 1).bit_length()) if isinstance(last, int) and 0 < last < WIDE else None
+    if isinstance(last, int) and 0 < last < WIDE:
+        return max(2, 1 << (last - 1).bit_length())
+    return COLUMNS if nest.group.kind.data == "column" else None

@@ -63,7 +63,7 @@ func.func @main(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32> {
 // CHECK:            kernel.load %x0[%{{.*}}, %{{.*}}] : 
 // CHECK:          } else {
 // CHECK:            kernel.load %x0[%{{.*}}, %{{.*}}] if %{{.*}} else
-// CHECK:      plan.launch @permute(%x) -> (%t) sizes [((m + 31) floordiv 32), ((n + 31) floordiv 32), m, n]
+// CHECK:      plan.launch @permute(%x) -> (%t) sizes [((m + 31) floordiv 32), ((n + 31) floordiv 32), n, m]
 func.func @main(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32> {
   %t = nn.permute %x {order = #nn.dims[1, 0]} : (!nn.tensor<[n, m], f32>) -> !nn.tensor<[m, n], f32>
   func.return %t : !nn.tensor<[m, n], f32>
