@@ -20,9 +20,7 @@ from typing import Any
 
 from pelton.codegen.cpu.elements import I32, I64, Element
 from pelton.codegen.cpu.emitter import STACK_ALIGNMENT, Emitter, Value, vector_type
-from pelton.codegen.cpu.kernel_types import VOID, Call, Word, WordError, literal_of
 from pelton.codegen.cpu.seam import ir
-from pelton.codegen.cpu.words import FLOAT, expect_count, expect_kind, pointer_element
 
 AHEAD = 1024
 """How far ahead of the load the panel is prefetched, in bytes."""
@@ -102,24 +100,3 @@ def _prefetch(e: Emitter, place: Any, element: Element) -> None:
     for byte in range(0, e.lanes * size, LINE):
         address = e.offset(place, ir.Constant(I64.llvm, (AHEAD + byte) // size))
         e.call("llvm.prefetch.p0", ir.VoidType(), [address, *(ir.Constant(I32.llvm, n) for n in (0, 3, 1))])
-
-
-def _rule(lanes: int, args: Sequence[Any]) -> Any:
-    expect_count(args, 10)
-    element = pointer_element(args[0])
-    expect_kind(element, FLOAT)
-    if any(pointer_element(args[i]) is not element for i in (1, 5)):
-        raise WordError("tile, a and b are of one type")
-    if not all(isinstance(literal_of(args[i]), int) for i in (8, 9)):
-        raise WordError("the number of rows and `accumulate` are integer literals")
-    return VOID
-
-
-def _word(call: Call) -> None:
-    tile, a, b = (call.args[i] for i in (0, 1, 5))
-    a0, lda, rows, b0, depth = (call.index(i) for i in (2, 3, 4, 6, 7))
-    element = pointer_element(call.kinds[0])
-    matmul_tile(call.emitter, tile, a, a0, lda, rows, b, b0, depth, call.literal(8), bool(call.literal(9)), element)
-
-
-MATMUL_WORDS: dict[str, Word] = {"matmul_tile": Word("matmul_tile", _rule, _word)}

@@ -25,7 +25,6 @@ from pelton.codegen.cpu import (
 from pelton.codegen.cpu.elements import F32, F64, MASK, REGISTERS, U8, U16, Element
 from pelton.codegen.cpu.emitter import Emitter, Value
 from pelton.codegen.cpu.kernel_types import Word
-from pelton.codegen.cpu.matmul_tile import MATMUL_WORDS
 from pelton.codegen.cpu.words import (
     ANY,
     BITS,
@@ -142,7 +141,6 @@ REINTERPRETATIONS: dict[str, tuple[Element, Write, Element]] = {
 
 WORDS: dict[str, Word] = {
     **MEMORY_WORDS,
-    **MATMUL_WORDS,
     **{name: elementwise(name, *row) for name, row in FUNCTIONS.items()},
     **{name: conversion(name, element) for name, element in REGISTERS.items()},
     **{f"to_{name}": conversion(f"to_{name}", element) for name, element in REGISTERS.items()},
