@@ -197,10 +197,11 @@ class Compilation:
         place = location_text(function)
         name = function.sym_name.data
         source = self.printed("numba-cpu", name, place, lambda: cpu_source(function, self.target.name))
-        self.places[source.name] = place
-        if (text := edited(f"{source.name}.py")) is not None:
+        if (found := edited(f"{source.name}.py")) is not None:
+            path, text = found
+            place, source = str(path), replace(source, text=text)
             self.edited.add(source.name)
-            source = replace(source, text=text)
+        self.places[source.name] = place
         self.sight.source(source, source.name in self.edited)
         return source
 

@@ -23,7 +23,7 @@ from pelton.runtime.loader import host_features
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support import knobs
-from pelton.support.errors import CompileError, ReadError
+from pelton.support.errors import CompileError, GraphError, ReadError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -186,7 +186,10 @@ def _source(model: Any) -> _Source:
         raise RuntimeError(
             f"cannot load a {type(model).__name__}: expected a Graph, or the path of a .mlir or .pelton file"
         )
-    return _Source(model.module, model.constants, model.name)
+    try:
+        return _Source(model.module, model.constants, model.name)
+    except GraphError as error:  # it has no outputs yet
+        raise CompileError(error.message, **vars(error.details)) from error
 
 
 def _read(path: Path) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from pelton.artifact import TensorInfo
@@ -31,9 +32,12 @@ class InterpretedModel:
     weights: Mapping[str, Any]
 
     def run(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
-        """The outputs for `arguments`. Raises AssertionFailed where an op meets what it requires not to happen."""
+        """The outputs for `arguments`, in new memory even where the graph returns what it is given.
+
+        Raises AssertionFailed where an op meets what it requires not to happen.
+        """
         try:
             results = run(self.module, [a.to_numpy() for a in arguments], self.weights)
         except InterpreterError as error:
             raise AssertionFailed(str(error)) from error
-        return [Buffer.from_numpy(result) for result in results]
+        return [Buffer.from_numpy(np.array(result, order="C")) for result in results]

@@ -103,7 +103,7 @@ def _launched(module: ModuleOp) -> list[str]:
 def _table(groups: list[Group], kernels: list[str]) -> str:
     """A line per group: function, kernel, how it loops, how many ops it computes and which, its result, its place."""
     rows = [
-        (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, g.place, " ".join(g.ops))
+        (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, g.place, _few(" ".join(g.ops)))
         for g, kernel in zip(groups, kernels, strict=True)
     ]
     rows.insert(0, ("in", "kernel", "loops", "ops", "result", "made at", "computes"))
@@ -112,3 +112,7 @@ def _table(groups: list[Group], kernels: list[str]) -> str:
         "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in rows
     )
+
+
+def _few(text: str, limit: int = 100) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -14,7 +14,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
 from pelton.artifact import TensorInfo
-from pelton.dialects.nn import WeightOp
+from pelton.dialects.check import location_text, op_text
+from pelton.dialects.nn import GroupOp, WeightOp
+from pelton.dialects.op import NnOp
 from pelton.dialects.types import TensorType
 from pelton.dtype import DType
 from pelton.support.errors import CompileError
@@ -33,7 +35,7 @@ class Signature:
 def describe(module: ModuleOp, constants: Container[str]) -> Signature:
     """The signature of the module's function; weights named in `constants` come with the model.
 
-    Raises CompileError where the module is not one function of tensors.
+    Raises CompileError where the module is not one function of tensors and nn ops.
     """
     functions = [f for f in module.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration]
     if len(functions) != 1:
@@ -44,6 +46,15 @@ def describe(module: ModuleOp, constants: Container[str]) -> Signature:
     returned = main.get_return_op()
     if returned is None:
         raise CompileError(f"@{main.sym_name.data} returns nothing", expected="a func.return at its end")
+    for op in main.body.block.ops:
+        if not isinstance(op, NnOp | GroupOp) and op is not returned:
+            raise CompileError(
+                f"@{main.sym_name.data} holds an op that is no part of a model",
+                op=op_text(op),
+                location=location_text(op),
+                expected="ops of the nn dialect",
+                got=op.name,
+            )
     inputs = [info(argument_name(main, k), a.type) for k, a in enumerate(main.body.block.args)]
     outputs = [info(f"output{k}", v.type) for k, v in enumerate(returned.arguments)]
     keys = {op.key.data: op.results[0].type for op in main.walk() if isinstance(op, WeightOp)}

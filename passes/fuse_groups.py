@@ -59,6 +59,8 @@ FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
 MOVES = (PermuteOp, SliceOp, ConcatOp, PackOp)
 MATMULS = (MatmulOp, PackedMatmulOp)
+MOST_OPS = 128
+"""How many ops a group has before it takes no more: a kernel of thousands would be slow to compile, and no faster."""
 
 
 @dataclass(eq=False)
@@ -155,6 +157,8 @@ def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
 def _join(op: NnOp, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
     """Whether `cluster` computes `op` too; its kind and space change with it."""
     shape = op.result_type.shape
+    if len(cluster.ops) >= MOST_OPS:
+        return False
     match op:
         case Reduction() if op.axis_index == op.tensor().rank - 1:
             return _join_row(op, cluster, users)

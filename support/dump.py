@@ -91,8 +91,8 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip(".")[:100] or "unnamed"
 
 
-def edited(file_name: str) -> str | None:
-    """The edited source that `PELTON_OVERRIDE` offers for a generated file, or None.
+def edited(file_name: str) -> tuple[Path, str] | None:
+    """The edited source that `PELTON_OVERRIDE` offers for a generated file, and where it stands, or None.
 
     Raises KnobError where the folder, or a file of that name in it, cannot be read.
     """
@@ -103,7 +103,7 @@ def edited(file_name: str) -> str | None:
     try:
         if not folder.is_dir():
             raise NotADirectoryError(None, "it is no folder")
-        return path.read_text() if path.is_file() else None
+        return (path, path.read_text()) if path.is_file() else None
     except (OSError, UnicodeDecodeError) as error:
         got = error.strerror if isinstance(error, OSError) else "it is no text"
         place = folder if isinstance(error, NotADirectoryError) else path

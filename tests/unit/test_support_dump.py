@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pelton.support.dump import Dump, edited, safe_name, write_reproducer
+from pelton.support.errors import KnobError
 from pelton.support.files import write_atomically
 
 
@@ -29,11 +30,13 @@ def test_files_are_numbered_and_name_their_command(root: Path) -> None:
     second = dump.write("fuse", ".mlir", "b\n", "pelton-opt 00-input.mlir -p fuse")
     dump.write("softmax", ".py", "c\n", "how")
     dump.write("object", ".o", b"\x00", "how")
+    dump.beside("softmax", ".s", "ret\n", "how")
     assert sorted(p.name for p in (root / "model").iterdir()) == [
         "00-input.mlir",
         "01-fuse.mlir",
         "02-softmax.py",
         "03-object.o",
+        "softmax.s",
     ]
     assert first is not None and first.read_text() == "a\n"
     assert second is not None and second.read_text() == "// pelton-opt 00-input.mlir -p fuse\nb\n"
@@ -69,7 +72,43 @@ def test_edited_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PELTON_OVERRIDE", str(tmp_path))
     assert edited("softmax.py") is None
     (tmp_path / "softmax.py").write_text("changed")
-    assert edited("softmax.py") == "changed"
+    assert edited("softmax.py") == (tmp_path / "softmax.py", "changed")
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_edited_sources_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    folder = tmp_path / "edited"
+    monkeypatch.setenv("PELTON_OVERRIDE", str(folder))
+    if content is not None:
+        folder.mkdir()
+        (folder / "softmax.py").write_bytes(content)
+    with pytest.raises(KnobError, match="PELTON_OVERRIDE names .*edited"):
+        edited("softmax.py")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", Path("/proc/nowhere")):
+        monkeypatch.setenv("PELTON_DUMP", str(place))
+        with pytest.raises(KnobError, match="unset PELTON_DUMP"):
+            Dump.begin("model")
+
+
+def test_a_file_in_the_place_of_a_folder(root: Path) -> None:
+    root.mkdir()
+    (root / "model").write_text("")
+    with pytest.raises(KnobError, match="a file is in its place"):
+        Dump.begin("model")
+
+
+def test_a_dump_that_cannot_go_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = Dump.begin("model")
+    assert dump.folder is not None
+    dump.folder.rmdir()
+    with pytest.raises(KnobError, match="cannot write .*00-input"):
+        dump.write("input", ".mlir", "text")
 
 
 def test_reproducer(root: Path) -> None:
