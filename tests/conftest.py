@@ -1,4 +1,7 @@
-"""What all tests share: tests marked `gpu` are skipped where no NVIDIA GPU can be used, and each test says so."""
+"""What all tests share: tests marked `gpu` are skipped where no NVIDIA GPU can be used, and each test says so.
+
+`pytest tests/test_documents.py --update` writes what commands print now into the pages that show it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ import pytest
 
 # Before NumPy is imported: on few cores the threads of its BLAS mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the outputs of commands into the pages of docs/")
 
 
 def gpu_count() -> int:
