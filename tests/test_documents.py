@@ -49,6 +49,7 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     folder = tmp_path / "folder"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("PELTON_CACHE_DIR", str(tmp_path / "cache"))
     text = page.read_text()
     reader = Reader(folder, copy="diff" in languages(page), names={"__name__": page.stem})
     now = reader.read(text, str(page))

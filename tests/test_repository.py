@@ -140,7 +140,7 @@ def pass_files() -> list[Path]:
 
 @each(pass_files())
 def test_pass_has_one_name(path: Path) -> None:
-    """passes/fuse_elementwise.py holds FuseElementwise, named fuse-elementwise, tested by fuse_elementwise.mlir."""
+    """passes/fuse_groups.py holds FuseGroups, named fuse-groups, tested by fuse_groups.mlir."""
     name = path.stem.replace("_", "-")
     kind: type[ModulePass] = getattr(importlib.import_module(f"pelton.passes.{path.stem}"), universe.class_name(name))
     assert issubclass(kind, ModulePass) and kind.name == name

@@ -1,7 +1,7 @@
 """`pelton-opt`: reads `.mlir`, runs passes and pipelines by name, prints the result for a target.
 
-    pelton-opt model.mlir -p simplify,fuse-elementwise          passes, with options as in -p 'tile{size=16,8}'
-    pelton-opt model.mlir -p cpu -t numba-cpu                   a named pipeline, printed as source
+    pelton-opt model.mlir -p simplify,expand-ops                passes, with options as in -p 'split-lanes{tile=1024}'
+    pelton-opt model.mlir -p cpu-avx2 -t numba-cpu              a named pipeline, printed as source
 
 Text enters through `dialects.reader`, is checked by `dialects.check` after reading and after each pass, and leaves on
 stdout; timings and the IR between passes go to stderr. Exit code: 0 done, 1 the input is wrong, 2 the command line is

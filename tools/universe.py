@@ -1,6 +1,6 @@
 """What there is to run: dialects, passes, pipelines and targets by name, each imported only when it is used.
 
-A pass is found by its file: `passes/fuse_elementwise.py` holds the class `FuseElementwise`, named `fuse-elementwise`.
+A pass is found by its file: `passes/fuse_groups.py` holds the class `FuseGroups`, named `fuse-groups`.
 `opt.py` reads these tables; upstream's `xdsl-opt` reads `UNIVERSE` through the `xdsl.universe` entry point.
 """
 
@@ -45,7 +45,7 @@ def pass_names() -> dict[str, str]:
 
 
 def class_name(pass_name: str) -> str:
-    """`fuse-elementwise` → `FuseElementwise`."""
+    """`fuse-groups` → `FuseGroups`."""
     return "".join(word.capitalize() for word in pass_name.split("-"))
 
 
