@@ -1,4 +1,4 @@
-"""What a loaded model refuses and what it defines, compiled and interpreted: inputs, checks while it runs, edge cases."""
+"""What a loaded model refuses and what it defines: inputs, checks while it runs, edges; compiled and interpreted."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_one_symbol_is_one_size() -> None:
     with pytest.raises(ValueError, match=r"input 1 \('input1'\) gives the dim 'n' another size") as caught:
         add.execute(three, four)
     assert "n = 3" in str(caught.value) and "n = 4" in str(caught.value)
-    square = model(lambda x: ops.relu(x), (F32, ("n", "n")))
+    square = model(ops.relu, (F32, ("n", "n")))
     with pytest.raises(ValueError, match="gives the dim 'n' another size"):
         square.execute(np.ones((2, 3), np.float32))
     np.testing.assert_array_equal(run(add, four, four), [[2, 2, 2, 2]])
@@ -140,7 +140,7 @@ def test_zero_sizes(shape: tuple[int, int]) -> None:
 
 
 def test_rank_zero_and_bool_scalars() -> None:
-    pick = model(lambda c, x, y: ops.where(c, x, y), (BOOL, ()), (F32, ()), (F32, ()))
+    pick = model(ops.where, (BOOL, ()), (F32, ()), (F32, ()))
     assert run(pick, True, 1.5, 2)[0] == 1.5 and run(pick, np.bool_(False), np.float32(1.5), np.array(2, "f4"))[0] == 2
 
 
@@ -181,9 +181,9 @@ def test_outputs_outlive_later_calls() -> None:
         np.testing.assert_array_equal(output.to_numpy(), argument * 2)
 
 
-def test_a_chain_of_thousands_of_ops() -> None:
+def test_a_chain_of_hundreds_of_ops() -> None:
     def chain(x: Any) -> Any:
-        for _ in range(1500):
+        for _ in range(250):
             x = ops.relu(ops.negate(x - 1))
         return x
 

@@ -1,4 +1,4 @@
-"""Compilations that fail: each error names op, line, pass and a script that shows it again; nothing half-made is left."""
+"""Compilations that fail: errors name op, line, pass and a script that shows them again; nothing half-made is left."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_a_kernel_that_cannot_be_printed(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ValueError("no words for it")
 
     monkeypatch.setattr(compiler, "cpu_source", refuse)
-    with pytest.raises(RuntimeError, match="no words for it") as caught:
+    with pytest.raises(CompileError, match="no words for it") as caught:
         InferenceSession().load(two_kernels())
     text = str(caught.value)
     assert "numba-cpu of kernel relu" in text and HERE in text and isinstance(caught.value.__cause__, ValueError)

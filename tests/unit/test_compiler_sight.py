@@ -141,7 +141,7 @@ def test_a_mistake_in_an_edited_kernel_names_its_file(
 
 def test_an_override_folder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PELTON_OVERRIDE", str(tmp_path / "nowhere"))
-    with pytest.raises(KnobError, match="PELTON_OVERRIDE names .*nowhere"):
+    with pytest.raises(KnobError, match=r"PELTON_OVERRIDE names .*nowhere"):
         load()
 
 
