@@ -1,4 +1,4 @@
-"""What the tests of the API share: an object cache of their own, so that nothing depends on what was compiled before."""
+"""What the tests of the API share: an object cache of their own: nothing depends on what was compiled before."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_edited_sources_that_cannot_be_read(
     if content is not None:
         folder.mkdir()
         (folder / "softmax.py").write_bytes(content)
-    with pytest.raises(KnobError, match="PELTON_OVERRIDE names .*edited"):
+    with pytest.raises(KnobError, match=r"PELTON_OVERRIDE names .*edited"):
         edited("softmax.py")
 
 
@@ -107,7 +107,7 @@ def test_a_dump_that_cannot_go_on(root: Path, monkeypatch: pytest.MonkeyPatch) -
     dump = Dump.begin("model")
     assert dump.folder is not None
     dump.folder.rmdir()
-    with pytest.raises(KnobError, match="cannot write .*00-input"):
+    with pytest.raises(KnobError, match=r"cannot write .*00-input"):
         dump.write("input", ".mlir", "text")
 
 
