@@ -101,12 +101,15 @@ def _launched(module: ModuleOp) -> list[str]:
 
 
 def _table(groups: list[Group], kernels: list[str]) -> str:
-    """A line per group: function, kernel, how it loops, how many ops it computes and which, its result, its place."""
-    rows = [
-        (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, g.place, _few(" ".join(g.ops)))
-        for g, kernel in zip(groups, kernels, strict=True)
-    ]
-    rows.insert(0, ("in", "kernel", "loops", "ops", "result", "made at", "computes"))
+    """A line per kind of group: where, which kernel, how it loops, how many there are and how many ops each computes
+    and which, its result, the place of the first.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    for g, kernel in zip(groups, kernels, strict=True):
+        key = (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, _few(" ".join(g.ops)))
+        found.setdefault(key, []).append(g.place)
+    rows = [(*key[:3], f"{len(places)}", *key[3:5], places[0], key[5]) for key, places in found.items()]
+    rows.insert(0, ("in", "kernel", "loops", "groups", "ops", "result", "made at", "computes"))
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
     return "\n".join(
         "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])

@@ -15,7 +15,7 @@ from pelton.codegen.source import Source
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
 from pelton.dtype import DType
-from pelton.kernels.cost import call_flops, launch_bytes
+from pelton.kernels.cost import call_flops, gathered_buffers, launch_bytes
 from pelton.kernels.items import kernel_items
 from pelton.program import Cost, Op, Polynomial, Program
 from pelton.program_builder import ProgramBuilder
@@ -33,6 +33,7 @@ class Encoder:
     builder: ProgramBuilder = field(default_factory=ProgramBuilder)
     slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     symbols: dict[str, int] = field(default_factory=dict[str, int])
+    gathered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
     def run(self, arguments: Sequence[str]) -> Program:
         """The program whose arguments are those names in that order; names the plan does not use are allowed."""
@@ -89,8 +90,10 @@ class Encoder:
         words = [self.slots[b] for b in (*op.inputs, *op.outputs)]
         words += [self.size(bound[s]) for s in self.sources[name].symbols]
         source = self.sources[name]  # its name is the kernel's, or close to it where that is a word of the vocabulary
+        if name not in self.gathered:
+            self.gathered[name] = gathered_buffers(function)
         cost = Cost(
-            self.polynomial(launch_bytes(op, function)),
+            self.polynomial(launch_bytes(op, self.gathered[name])),
             self.polynomial(dims.substitute(call_flops(function), bound)),
         )
         self.builder.launch(source.name, items, words, source.checks, cost)

@@ -7,6 +7,8 @@ give (a table of embeddings) counts as much as it gives.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pelton.dialects import dims, plan
@@ -16,9 +18,8 @@ from pelton.dialects.types import bytes_of
 from pelton.kernels.matmul import blocks_of
 
 
-def launch_bytes(launch: plan.LaunchOp, function: FuncOp) -> Dim:
-    """Bytes read and written at least."""
-    gathered = _gathered(function)
+def launch_bytes(launch: plan.LaunchOp, gathered: Container[int]) -> Dim:
+    """Bytes read and written at least; `gathered` are the kernel's parameters that are only read where data say."""
     given = dims.product(plan.buf_type(launch.outputs[0]).shape)
     total: Dim = 0
     for k, buffer in enumerate((*launch.inputs, *launch.outputs)):
@@ -36,7 +37,7 @@ def call_flops(function: FuncOp) -> Dim:
     return 0
 
 
-def _gathered(function: FuncOp) -> set[int]:
+def gathered_buffers(function: FuncOp) -> set[int]:
     """The parameters that are read, and only where data say."""
     known: dict[SSAValue, bool] = {}
     places: dict[int, bool] = {}

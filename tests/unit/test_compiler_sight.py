@@ -158,7 +158,7 @@ def told(level: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 MARKS = {
     1: r"pelton +[\d.]+ ms  passes\n",
     2: r"pelton main of per ceptron\n +ms  share  launches     GB/s  GFLOP/s  kernel\n",
-    3: r"pelton choices for \w+\n  in +kernel +loops +ops +result +made at +computes\n",
+    3: r"pelton choices for \w+\n  in +kernel +loops +groups +ops +result +made at +computes\n",
     4: r"pelton source of packed_matmul\ndef packed_matmul\(",
     5: r"pelton IR after fuse-groups\nbuiltin.module \{\n",
     6: r"pelton assembly of packed_matmul for \w+\n\t\.(text|file)",
@@ -188,7 +188,7 @@ def test_rates_of_kernels(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_choices_name_kernel_size_and_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     text = told(3, monkeypatch, capsys)
     line = next(line for line in text.splitlines() if re.search(r"@main +packed_matmul", line))
-    assert re.search(r"@main +packed_matmul +matmul +\d+ +<\[n, 4\], f32> +\S+test_compiler_sight.py:\d+ +\S", line)
+    assert re.search(r"@main +packed_matmul +matmul +1 +\d+ +<\[n, 4\], f32> +\S+test_compiler_sight.py:\d+ +\S", line)
 
 
 def test_debugging_changes_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
