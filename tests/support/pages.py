@@ -36,6 +36,10 @@ PLAIN = re.compile(r"pelton-opt [^|;&<>$`]*")
 """A command of our tool alone, which needs no process of its own."""
 
 
+COMMANDS = {"python": "", "pelton-opt": "-m pelton.tools.opt", "pytest": "-m pytest", "ruff": "-m ruff"}
+"""What an activated environment has, as arguments of Python."""
+
+
 @dataclass(frozen=True)
 class Block:
     """A fenced block: its language, its file name if it has one, its text, and where the text stands in the page."""
@@ -121,7 +125,7 @@ class Reader:
         bin_folder = self.folder.parent / f"{self.folder.name}-bin"
         if not bin_folder.exists():
             bin_folder.mkdir()
-            for name, words in {"pelton-opt": "-m pelton.tools.opt", "pytest": "-m pytest", "python": ""}.items():
+            for name, words in COMMANDS.items():
                 script = bin_folder / name
                 script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
                 script.chmod(0o755)
