@@ -145,9 +145,8 @@ class Compilation:
         with stage("plan"):
             constants = [*(Constant(i, self.bytes_of(i)) for i in infos.constants), *outlined(module)]
             stored = [*(i.name for i in infos.weights), *(c.info.name for c in constants)]
-            prepared = [n.data for n in plans["main"].names if n.data.startswith("prepared")]
-            arguments = {"init": stored, "main": [*(i.name for i in infos.inputs), *stored, *prepared]}
-            init, main = (self.program(Encoder(plans[n], functions, sources), a) for n, a in arguments.items())
+            places = argument_places(plans, len(infos.inputs), stored)
+            init, main = (self.program(Encoder(plans[n], functions, sources), p) for n, p in places.items())
         artifact = Artifact(
             name=self.name,
             target=self.target.name,
@@ -231,9 +230,9 @@ class Compilation:
             printer = f"{target}{{cpu={self.target.name} kernel={name}}}"
             raise self.attempt.in_print(f"{target} of kernel {name}", printer, place, error) from error
 
-    def program(self, encoder: Encoder, arguments: Sequence[str]) -> Program:
+    def program(self, encoder: Encoder, places: Sequence[int | None]) -> Program:
         try:
-            return encoder.run(arguments)
+            return encoder.run(places)
         except Exception as error:
             raise self.attempt.in_pass("plan", error) from error
 
@@ -247,6 +246,20 @@ class Compilation:
             code = compile_walker(self.target)
             self.store.put(key, code)
         return KernelCode("walk", code)
+
+
+def argument_places(
+    plans: Mapping[str, plan.FuncOp], inputs: int, stored: Sequence[str]
+) -> dict[str, list[int | None]]:
+    """Per plan, which of its arguments each argument of its program is.
+
+    Inputs and what `init` prepares go by position; what is `stored` by name, since a plan takes only what it uses.
+    """
+    prepared = sum(isinstance(op, plan.OutputOp) for op in plans["init"].body.block.ops)
+    given = {"init": 0, "main": inputs + prepared}
+    known = {name: {n.data: k for k, n in enumerate(plans[name].names) if k >= first} for name, first in given.items()}
+    init, main = ([known[name].get(key) for key in stored] for name in given)
+    return {"init": init, "main": [*range(inputs), *main, *range(inputs, inputs + prepared)]}
 
 
 __all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes", "cuda_passes"]

@@ -35,14 +35,13 @@ class Encoder:
     symbols: dict[str, int] = field(default_factory=dict[str, int])
     gathered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
-    def run(self, arguments: Sequence[str]) -> Program:
-        """The program whose arguments are those names in that order; names the plan does not use are allowed."""
-        names = [n.data for n in self.function.names]
-        for position, name in enumerate(arguments):
+    def run(self, places: Sequence[int | None]) -> Program:
+        """The program whose argument k is the plan's argument `places[k]`; None is one that the plan does not use."""
+        for position, place in enumerate(places):
             slot = self.builder.argument()
-            if name in names:
-                self.bind(self.function.body.block.args[names.index(name)], slot, position)
-        if missing := [n for n in names if n not in arguments]:
+            if place is not None:
+                self.bind(self.function.body.block.args[place], slot, position)
+        if missing := [n.data for k, n in enumerate(self.function.names) if k not in places]:
             raise ValueError(f"@{self.function.sym_name.data} takes {', '.join(missing)}, which nobody gives")
         self.outputs()
         for op in self.function.body.block.ops:

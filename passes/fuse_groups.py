@@ -53,7 +53,6 @@ from pelton.dialects.nn import (
     YieldOp,
 )
 from pelton.dialects.op import NnOp, Pointwise, Reduction
-from pelton.dialects.types import TensorType
 
 FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
@@ -168,7 +167,7 @@ def _join(op: NnOp, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
                 return True
             return False
         case MatmulOp() | PackedMatmulOp():
-            if cluster.kind == "elementwise" and shape == cluster.space and _by_element(users):
+            if cluster.kind == "elementwise" and shape == cluster.space and _in_place(users, cluster):
                 cluster.kind = "matmul"
                 return True
             return False
@@ -180,6 +179,20 @@ def _join(op: NnOp, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
 
 def _by_element(users: list[tuple[NnOp, int]]) -> bool:
     return all(isinstance(u, Elementwise) for u, _ in users)
+
+
+def _in_place(users: list[tuple[NnOp, int]], cluster: Cluster) -> bool:
+    """Whether the cluster's result at an index is computed from the users' operand at that index and no other."""
+    todo: list[Operation] = [u for u, _ in users]
+    seen: set[Operation] = set()
+    while todo:
+        op = todo.pop()
+        if not isinstance(op, Elementwise):
+            return False
+        if op is not cluster.ops[0] and op not in seen:
+            todo.extend(use.operation for use in op.results[0].uses)
+        seen.add(op)
+    return True
 
 
 def _join_row(op: Reduction, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
@@ -219,12 +232,19 @@ def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int
 
 def _from_row(op: Operation, cluster: Cluster) -> bool:
     """Whether a value per row comes, by elementwise ops, from a reduction over the cluster's space."""
-    if isinstance(op, Reduction):
-        return op.tensor().shape == cluster.space and op.axis_index == op.tensor().rank - 1
-    rows = [v for v in op.operands if isinstance(v.type, TensorType) and v.type.shape == cluster.rows]
-    return isinstance(op, Elementwise) and any(
-        isinstance(v.owner, Operation) and _from_row(v.owner, cluster) for v in rows
-    )
+    todo: list[Operation | Block] = [op]
+    seen: set[Operation] = set()
+    while todo:
+        match todo.pop():
+            case Reduction() as found:
+                if found.tensor().shape == cluster.space and found.axis_index == found.tensor().rank - 1:
+                    return True
+            case Elementwise() as found if found not in seen:
+                seen.add(found)
+                todo.extend(v.owner for k, v in enumerate(found.operands) if found.tensor(k).shape == cluster.rows)
+            case _:
+                pass
+    return False
 
 
 def _keeps_lanes(op: NnOp) -> bool:

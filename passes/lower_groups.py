@@ -131,22 +131,23 @@ class Lowering:
 
     def run(self) -> plan.FuncOp:
         for k, arg in enumerate(self.function.body.block.args):
-            self.argument(arg, argument_name(self.function, k))
+            self.buffers[arg] = self.argument(arg, argument_name(self.function, k))
+        weights: dict[str, SSAValue] = {}  # each once; one may be called as an argument is
         for op in self.function.body.block.ops:
             if isinstance(op, WeightOp):
-                self.argument(op.results[0], op.key.data)
+                key, value = op.key.data, op.results[0]
+                weights[key] = weights.get(key) or self.argument(value, key)
+                self.buffers[value] = weights[key]
         for op in self.function.body.block.ops:
             self.lower(op)
         return plan.FuncOp(self.function.sym_name.data, self.names, Region(self.body))
 
-    def argument(self, value: SSAValue, name: str) -> None:
-        if name in self.names:
-            self.buffers[value] = self.body.args[self.names.index(name)]
-            return
+    def argument(self, value: SSAValue, name: str) -> SSAValue:
+        """One more argument of the plan."""
         self.names.append(name)
         arg = self.body.insert_arg(buffer_type(value), len(self.body.args))
         arg.name_hint = value.name_hint
-        self.buffers[value] = arg
+        return arg
 
     def lower(self, op: Operation) -> None:
         match op:

@@ -90,7 +90,8 @@ class Call:
         element, lanes = shape_of(self.kinds[i])
         if element is None:
             to = to or common(self.kinds[i : i + 1])
-            return self.emitter.number(to.element, literal_of(self.kinds[i]) or 0, to.lanes)
+            number = literal_of(self.kinds[i])
+            return self.emitter.number(to.element, 0 if number is None else number, to.lanes)  # -0.0 is one, too
         value = Value(self.emitter, self.args[i], element, lanes)
         return self.emitter.splat(value, to.lanes) if to else value
 

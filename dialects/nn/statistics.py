@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import IntegerAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.expansion import Expansion
 from pelton.dialects.nn.reduce import accumulator_of, chain, finite
@@ -90,7 +92,15 @@ class ArgExtreme(AlongAxis):
         places = t.with_dtype(dtype)
         index = e.declare("iota", places, axis=IntegerAttr(axis, i64))
         none = e.like(2 ** (dtype.width.data - 1) - 1, index)
-        return e.cast(e.reduce("min", e.op("where", hit, index, none), axis), i64)
+        found = e.cast(e.reduce("min", e.op("where", hit, index, none), axis), i64)
+        return found if isinstance(one := dims.minimum(size, 1), int) else self._checked(e, found, one)
+
+    def _checked(self, e: Expansion, found: SSAValue, one: Dim) -> SSAValue:
+        """`found`, behind a check that there was an element to find: views that call its size 1 what is 1 if it was."""
+        shape = replaced(self.result_type, self.axis_index, one).dims
+        message = StringAttr(f"{self.name} expects at least one element along axis {self.axis_index}")
+        same = e.op("rebind", found, shape=shape, message=message)
+        return e.op("rebind", same, shape=self.result_type.dims, message=message)
 
 
 @irdl_op_definition
