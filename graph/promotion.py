@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any
 
 from pelton.dtype import DType
+from pelton.graph.location import place
 from pelton.support.errors import GraphError, GraphTypeError
 
 CAST = "cast one of them: ops.cast(x, dtype)"
@@ -84,6 +85,7 @@ def promote(op: str, x: DType, y: DType) -> DType:
         return y
     raise GraphError(
         f"{op} mixes {x.name} and {y.name}, and neither holds every value of the other",
+        location=place(),
         expected="one dtype, or one that holds the other exactly",
         got=f"{x.name}, {y.name}",
         remedy=CAST,
@@ -155,6 +157,7 @@ def _array_fits(value: Any, source: DType, limits: Range, explicit: bool) -> Any
 def _unfit(op: str, value: str, dtype: DType) -> GraphError:
     return GraphError(
         f"{op}: the operand {value} is not a value of {dtype.name}",
+        location=place(),
         expected=f"a number that {dtype.name} holds",
         got=value,
         remedy="cast the tensor to a dtype that holds it, or the operand with ops.constant(value, dtype)",

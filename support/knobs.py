@@ -79,7 +79,10 @@ def _not_off(text: str) -> bool:
 
 
 def _folder(text: str) -> Path:
-    return Path(text).expanduser().absolute()
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:  # "~name" of a user who is not there
+        raise ValueError(text) from error
 
 
 LOG_LEVELS = ("NOTSET", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

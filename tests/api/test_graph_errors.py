@@ -176,3 +176,14 @@ def test_the_error_names_the_users_line() -> None:
         Graph("g", forward, TYPES[1:2])
     line = forward.__code__.co_firstlineno + 1
     assert f"at:       {__file__}:{line}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["is not a value of int32", "neither holds every value"])
+def test_a_refused_promotion_names_the_users_line(text: str) -> None:
+    def forward(x: TensorValue, y: TensorValue) -> TensorValue:
+        return x + (1.5 if "int32" in text else y)
+
+    with pytest.raises(ValueError, match=text) as caught:
+        Graph("g", forward, [TYPES[1], TYPES[1] if "int32" in text else TensorType(F32, [3, 4], CPU)])
+    line = forward.__code__.co_firstlineno + 1
+    assert f"at:       {__file__}:{line}:" in str(caught.value)

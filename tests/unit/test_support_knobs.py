@@ -35,6 +35,7 @@ BAD = [
     (knobs.ASSERT_LEVEL, "most"),
     (knobs.ENABLE_PROFILING, "yes"),
     (knobs.INTERPRET, "maybe"),
+    (knobs.CACHE_DIR, "~nobody_of_that_name/cache"),
 ]
 
 
