@@ -168,7 +168,9 @@ class Compilation:
     def signature(self) -> Signature:
         """What goes in and out, read off the input. Raises CompileError for one that breaks a rule of its dialect."""
         check_module(self.module)
-        return describe(self.module, self.constants)
+        signature = describe(self.module, self.constants)
+        signature.require_device("cpu:0")
+        return signature
 
     def bytes_of(self, info: TensorInfo) -> bytes:
         return self.constants[info.name].tobytes()

@@ -152,13 +152,12 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
 
 
 def _interpreted(source: _Source, registry: Weights | None) -> InterpretedModel:
-    from pelton.dialects.check import check_module
     from pelton.dialects.signature import describe
     from pelton.interpreted import InterpretedModel
 
     with _naming(source.path):
-        check_module(source.module)
         signature = describe(source.module, source.constants)
+        signature.require_device("cpu:0")
     weights = bind_weights(signature.weights, registry)
     named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)} | dict(source.constants)
     return InterpretedModel(source.name, signature.inputs, signature.outputs, source.module, named)
@@ -193,7 +192,7 @@ def _source(model: Any) -> _Source:
 
 
 def _read(path: Path) -> Any:
-    """The module in a `.mlir` file. Raises CompileError (RuntimeError) where it is not there or says nothing."""
+    """The module in a `.mlir` file, checked. Raises CompileError for no file, and for one that holds no IR."""
     if path.suffix != ".mlir":
         raise ReadError(
             f"{path} is of no kind that can be loaded"
@@ -201,6 +200,7 @@ def _read(path: Path) -> Any:
             expected="a .mlir or a .pelton file",
             got=path.suffix or "no suffix",
         )
+    from pelton.dialects.check import check_module
     from pelton.dialects.context import new_context
     from pelton.dialects.reader import read_module
 
@@ -209,4 +209,6 @@ def _read(path: Path) -> Any:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else None
         raise ReadError(f"cannot read {path}: {reason or error}") from error
-    return read_module(new_context(), data, str(path))
+    module = read_module(new_context(), data, str(path))
+    check_module(module)  # before anything prints it
+    return module

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from pelton.dialects.check import check_module, location_text, op_text
 from pelton.dialects.context import new_context
 from pelton.support.dump import write_reproducer
-from pelton.support.errors import CompileError, InternalError, KnobError
+from pelton.support.errors import CompileError, InternalError, KnobError, shortened
 
 LONGEST = 300
 """Characters of another library's message that are worth reading."""
@@ -76,7 +76,7 @@ class Attempt:
 
 def _translated(error: Exception) -> CompileError:
     """Any other exception in our words."""
-    text = shortened(str(error))
+    text = shortened(str(error), LONGEST)
     if isinstance(error, RecursionError):
         return CompileError("the program nests too deeply", got=text)
     if isinstance(error, ArithmeticError):
@@ -90,12 +90,6 @@ def _translated(error: Exception) -> CompileError:
         got=f"{type(error).__name__}: {text}{where}",
         remedy="please report it with the folder of the replay",
     )
-
-
-def shortened(text: str) -> str:
-    """One line of at most `LONGEST` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def guilty_op(error: Exception) -> Operation | None:

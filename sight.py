@@ -23,6 +23,7 @@ from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.lower_groups import LowerGroups
 from pelton.support import trace
 from pelton.support.dump import Dump
+from pelton.support.errors import shortened
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _table(groups: list[Group], kernels: list[str]) -> str:
     """
     found: dict[tuple[str, ...], list[str]] = {}
     for g, kernel in zip(groups, kernels, strict=True):
-        key = (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, _few(" ".join(g.ops)))
+        key = (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, shortened(" ".join(g.ops), 100))
         found.setdefault(key, []).append(g.place)
     rows = [(*key[:3], f"{len(places)}", *key[3:5], places[0], key[5]) for key, places in found.items()]
     rows.insert(0, ("in", "kernel", "loops", "groups", "ops", "result", "made at", "computes"))
@@ -115,7 +116,3 @@ def _table(groups: list[Group], kernels: list[str]) -> str:
         "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in rows
     )
-
-
-def _few(text: str, limit: int = 100) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

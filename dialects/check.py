@@ -15,7 +15,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from pelton.support.errors import VerifyError
+from pelton.support.errors import VerifyError, shortened
+
+LONGEST = 500
+"""Characters of a message that are worth reading: some hold the text of whole functions."""
 
 
 def check_module(module: Operation, stage: str = "") -> None:
@@ -78,7 +81,7 @@ def _misplaced(value: SSAValue) -> str:
 
 def located_error(op: Operation, message: str, stage: str = "") -> VerifyError:
     """A VerifyError about `op`, with its text and its place."""
-    return VerifyError(" ".join(message.split()), op=op_text(op), location=location_text(op), stage=stage)
+    return VerifyError(shortened(message, LONGEST), op=op_text(op), location=location_text(op), stage=stage)
 
 
 def location_text(op: Operation) -> str:

@@ -31,6 +31,17 @@ class Signature:
     weights: tuple[TensorInfo, ...]
     constants: tuple[TensorInfo, ...]
 
+    def require_device(self, device: str) -> None:
+        """Raise CompileError unless everything is on `device`."""
+        for each in (*self.inputs, *self.weights, *self.constants, *self.outputs):
+            if each.device != device:
+                raise CompileError(
+                    "the model is for another device than it is compiled for",
+                    expected=device,
+                    got=f"{each.name} on {each.device}",
+                    remedy=f"declare inputs and weights on {device}",
+                )
+
 
 def describe(module: ModuleOp, constants: Container[str]) -> Signature:
     """The signature of the module's function; weights named in `constants` come with the model.

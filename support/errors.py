@@ -108,6 +108,12 @@ def _rebuild(kind: type[PeltonError], message: str, details: Details) -> PeltonE
     return kind(message, **{field.name: getattr(details, field.name) for field in fields(details)})
 
 
+def shortened(text: str, limit: int) -> str:
+    """`text` on one line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
 class KnobError(PeltonError, ValueError):
     """An environment variable holds a value it cannot have."""
 

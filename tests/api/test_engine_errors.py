@@ -161,6 +161,12 @@ def test_a_graph_without_outputs(session: InferenceSession) -> None:
         session.load(Graph("unfinished", input_types=[TensorType(F32, ["n"], CPU)]))
 
 
+def test_another_device(session: InferenceSession) -> None:
+    on_gpu = Graph("gpu", lambda x: x + 1, [TensorType(F32, ["n"], DeviceRef.GPU(0))])
+    with pytest.raises(RuntimeError, match=r"another device(.*\n)*.*cpu:0\n.*input0 on gpu:0"):
+        session.load(on_gpu)
+
+
 def test_options_go_by_name(session: InferenceSession) -> None:
     with pytest.raises(TypeError, match="positional"):
         session.load("model.mlir", {})  # type: ignore[misc]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pelton.support import errors
-from pelton.support.errors import CompileError, PeltonError, ReadError, diagnostic
+from pelton.support.errors import CompileError, PeltonError, ReadError, diagnostic, shortened
 
 
 def kinds() -> list[type[PeltonError]]:
@@ -63,3 +63,16 @@ def test_pickling_keeps_everything(kind: type[PeltonError]) -> None:
     error = kind("message", op="nn.add", remedy="none")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind and str(copy) == str(error) and copy.details == error.details
+
+
+def test_details_are_added_and_never_replaced() -> None:
+    error = ReadError("no op", location="a.mlir:1", got="x")
+    more = error.with_details(location="b.mlir:2", stage="reading", replay="run.sh")
+    assert type(more) is ReadError and more.message == "no op" and error.details.stage == ""
+    assert (more.details.location, more.details.got) == ("a.mlir:1", "x")
+    assert (more.details.stage, more.details.replay) == ("reading", "run.sh")
+
+
+def test_long_texts_are_cut() -> None:
+    assert shortened("  two\n  lines ", 9) == "two lines"
+    assert shortened("a b c d e f", 6) == "a b c…"

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pelton.support.trace import note, recording, stage
+from pelton.support.trace import IR, SOURCE, note, recording, stage, tell, telling
 
 
 def burn(milliseconds: float) -> None:
@@ -98,3 +98,13 @@ def test_a_watcher_hears_each_stage_as_it_begins() -> None:
     with stage("after"):
         pass
     assert heard == ["outer", "inner", "other"]
+
+
+def test_higher_levels_are_told_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PELTON_DEBUG", "4")
+    tell(SOURCE, "source of f", "def f():")
+    tell(IR, "IR", "builtin.module")
+    assert capsys.readouterr().err == "pelton source of f\ndef f():\n"
+    assert telling(SOURCE) and not telling(IR)
