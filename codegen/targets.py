@@ -12,6 +12,9 @@ from typing import IO, Protocol, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from pelton.dialects.kernel import FuncOp
+from pelton.support.errors import CompileError
+
 
 class PrintTarget(Protocol):
     """Prints `module` on `out`."""
@@ -26,6 +29,18 @@ TARGETS: dict[str, str] = {
     "ptx": "pelton.codegen.cuda.sources:print_ptx",
 }
 """Name → `"package.module:function"`."""
+
+
+def kernels_of(module: ModuleOp) -> list[FuncOp]:
+    """The kernels that a target prints. Raises CompileError for a module without any."""
+    kernels = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if not kernels:
+        raise CompileError(
+            "there is no kernel to print",
+            expected="a module with a kernel.func",
+            remedy="lower the graph first: -p cpu-avx2, or another pipeline",
+        )
+    return kernels
 
 
 def load_target(name: str) -> PrintTarget:

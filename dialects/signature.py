@@ -66,7 +66,7 @@ def describe(module: ModuleOp, constants: Container[str]) -> Signature:
                 expected="ops of the nn dialect",
                 got=op.name,
             )
-    inputs = [info(argument_name(main, k), a.type) for k, a in enumerate(main.body.block.args)]
+    inputs = [input_info(argument_name(main, k), a.type) for k, a in enumerate(main.body.block.args)]
     outputs = [info(f"output{k}", v.type) for k, v in enumerate(returned.arguments)]
     keys = {op.key.data: op.results[0].type for op in main.walk() if isinstance(op, WeightOp)}
     named = [info(key, t) for key, t in keys.items()]
@@ -79,7 +79,28 @@ def info(name: str, t: Attribute) -> TensorInfo:
     if not isinstance(t, TensorType):
         raise CompileError("a model takes and returns tensors", expected="a !nn.tensor type", got=f"{name}: {t}")
     shape = tuple(d if isinstance(d, int) else str(d) for d in t.shape)
-    return TensorInfo(name, DType(str(t.dtype)), shape, t.device.data)
+    return TensorInfo(name, element_type(name, t), shape, t.device.data)
+
+
+def input_info(name: str, t: Attribute) -> TensorInfo:
+    """The description of an input, whose sizes bind the symbols."""
+    for dim in t.shape if isinstance(t, TensorType) else ():
+        if not isinstance(dim, int | str):
+            raise CompileError(
+                f"the size {dim} of {name} would have to be solved for its symbols",
+                expected="a number or a symbol for each size of an input",
+                got=f"{name}: {t}",
+            )
+    return info(name, t)
+
+
+def element_type(name: str, t: TensorType) -> DType:
+    """The element type of a tensor. Raises CompileError for one that no buffer can hold."""
+    try:
+        return DType(str(t.dtype))
+    except ValueError:
+        known = ", ".join(d.mlir for d in DType)
+        raise CompileError(f"{name} has elements of no known type", expected=known, got=str(t)) from None
 
 
 def argument_name(function: func.FuncOp, k: int) -> str:

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
@@ -103,6 +104,11 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     def __init__(self, shape: Sequence[Dim], dtype: Attribute, device: str = HOST) -> None:
         super().__init__(DimsAttr(tuple(shape)), dtype, StringAttr(device))
+
+    def verify(self) -> None:
+        for dim in self.dims.data:
+            if isinstance(dim, int) and dim < 0:
+                raise VerifyException(f"a tensor's sizes are 0 or more, got {dim}")
 
     @property
     def shape(self) -> tuple[Dim, ...]:

@@ -220,5 +220,8 @@ class Lowering:
 
 def buffer_type(value: SSAValue) -> plan.BufType:
     """The memory that holds a tensor value."""
-    assert isinstance(value.type, TensorType)
+    if not isinstance(value.type, TensorType):
+        raise CompileError(
+            "a plan holds tensors only", expected="a !nn.tensor type", got=str(value.type), stage="lower-groups"
+        )
     return plan.BufType(value.type.shape, value.type.dtype)

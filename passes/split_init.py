@@ -27,8 +27,9 @@ class SplitInit(ModulePass):
     name = "split-init"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        main = next((f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.sym_name.data != "init"), None)
-        if main is not None and not any(isinstance(f, func.FuncOp) and f.sym_name.data == "init" for f in op.body.ops):
+        functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration]
+        main = next((f for f in functions if f.sym_name.data != "init"), None)
+        if main is not None and not any(f.sym_name.data == "init" for f in functions):
             main.properties["sym_name"] = StringAttr("main")
             _split(op, main)
 

@@ -15,6 +15,7 @@ from pelton.codegen.cpu.printer import CpuPrinter
 from pelton.codegen.cpu.target import target_named
 from pelton.codegen.kernels.matmul_cpu import matmul_schedule
 from pelton.codegen.source import Source
+from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
 
 
@@ -26,7 +27,7 @@ def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
 def cpu_sources(module: ModuleOp, target: str, kernel: str = "") -> Iterator[Source]:
     """The text of every kernel of a module, or of the one called `kernel`."""
     name = target_named(target).name
-    sources = (cpu_source(op, name) for op in module.body.block.ops if isinstance(op, FuncOp))
+    sources = (cpu_source(op, name) for op in kernels_of(module))
     return (source for source in sources if kernel in ("", source.name))
 
 

@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from pelton.codegen.cuda.printer import CudaPrinter, Schedule
 from pelton.codegen.kernels.matmul_cuda import MATMUL
 from pelton.codegen.source import Source
+from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
+from pelton.support.errors import CompileError
 
 SCHEDULES: dict[str, Schedule] = {"matmul": MATMUL}
 
@@ -25,17 +27,20 @@ def cuda_source(func: FuncOp) -> Source:
 
 def print_numba_cuda(module: ModuleOp, out: IO[str]) -> None:
     """The Numba CUDA source of every kernel, in order."""
-    out.write("\n\n".join(cuda_source(func).text for func in _kernels(module)))
+    out.write("\n\n".join(cuda_source(func).text for func in kernels_of(module)))
 
 
 def print_ptx(module: ModuleOp, out: IO[str], *, cc: float = 9.0) -> None:
     """The PTX of every kernel for a compute capability, in order."""
-    from pelton.codegen.cuda.compile import compile_ptx
+    try:
+        from pelton.codegen.cuda.compile import compile_ptx
+    except ModuleNotFoundError as error:
+        raise CompileError(
+            "PTX is compiled by numba-cuda, which is not installed",
+            got=str(error),
+            remedy="pip install 'pelton[cuda]' (in a clone: pip install -e '.[cuda]')",
+        ) from error
 
     major, minor = divmod(round(cc * 10), 10)
-    texts = (compile_ptx(cuda_source(func), cc=(major, minor)) for func in _kernels(module))
+    texts = (compile_ptx(cuda_source(func), cc=(major, minor)) for func in kernels_of(module))
     out.write("\n".join(texts))
-
-
-def _kernels(module: ModuleOp) -> list[FuncOp]:
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp)]

@@ -25,9 +25,10 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, StoreOp
 from pelton.dialects.nn import GroupOp
-from pelton.dialects.op import NnOp, Pointwise, Reduction
+from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
+from pelton.support.errors import CompileError
 
 Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
 """A tensor value, an index, and the guard under which the scalar was computed."""
@@ -163,7 +164,14 @@ class Nest:
             case Reduction() as op:
                 return self._sequential(op, index)
             case _ as op:
-                raise AssertionError(f"{op.name} has no scalar form")
+                raise CompileError(
+                    f"{op.name} is no op that a lane can compute",
+                    op=op.name,
+                    location=location_of(op) or "",
+                    expected="elementwise ops, moves and reductions",
+                    stage="lower-groups",
+                    remedy="run expand-ops before fuse-groups",
+                )
 
     def _load(self, value: SSAValue, index: tuple[SSAValue, ...]) -> SSAValue:
         assert isinstance(value.type, TensorType)
