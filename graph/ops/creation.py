@@ -39,8 +39,8 @@ def range(
     """`start`, `start + step`, … before `stop`, as a vector of `dtype` on `device`.
 
     Bounds are numbers, Dims or tensors of rank 0. The size follows from numbers and Dims, and `out_dim`, if given, has
-    to agree; where a bound is a tensor, `out_dim` is the size. Floats are computed as start + i · step in float64 and
-    rounded once.
+    to agree; where a bound is a tensor, `out_dim` alone is the size, and a tensor `stop` is not read. Floats are
+    computed as start + i · step in float64 and rounded once.
 
     Raises ValueError for a step of 0, a number that `dtype` cannot hold, a bound that is not of rank 0, or a size that
     is missing or contradicted.

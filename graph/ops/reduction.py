@@ -64,7 +64,8 @@ def max(x: TensorLike, y: TensorLike | None = None, axis: Axes | None = None) ->
     """With `y`, the larger of two elements, broadcast and promoted as by `ops.add`; without, the largest along `axis`
     (default -1).
 
-    NaN where one is NaN. ValueError where both `y` and `axis` are given.
+    NaN where one is NaN; of no elements -inf, the smallest number for integers. ValueError where both `y` and `axis`
+    are given.
 
     >>> Graph("g", lambda x: ops.max(x, axis=0), [TensorType(DType.float32, ["n", 4], DeviceRef.CPU())])
     Graph('g': (float32[n, 4] on cpu:0) -> (float32[1, 4] on cpu:0))
@@ -79,7 +80,8 @@ def min(x: TensorLike, y: TensorLike | None = None, axis: Axes | None = None) ->
     """With `y`, the smaller of two elements, broadcast and promoted as by `ops.add`; without, the smallest along `axis`
     (default -1).
 
-    NaN where one is NaN. ValueError where both `y` and `axis` are given.
+    NaN where one is NaN; of no elements inf, the largest number for integers. ValueError where both `y` and `axis`
+    are given.
     """
     if y is None:
         return _reduce("min", x, -1 if axis is None else axis)
