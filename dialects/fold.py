@@ -2,14 +2,15 @@
 `evaluate`.
 
 Every op folds through this one function (`NnOp.fold`); the canonicalizer asks it. The result must be small, since it
-stands in the IR.
+stands in the IR, and exact: where compiled code may give other bits, folding would make them depend on what is known
+when a model is compiled.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike
@@ -17,9 +18,11 @@ from xdsl.traits import ConstantLike
 from pelton.dialects.dense import LIMIT, DenseAttr
 from pelton.dialects.types import TensorType, bytes_of
 
+Evaluate: TypeAlias = Callable[..., Sequence[Any]]
 
-def fold_constants(op: Operation, evaluate: Callable[..., Sequence[Any]]) -> Sequence[Attribute] | None:
-    """The values of `op`'s results; None where an operand is no constant, a size unknown or a result too large."""
+
+def fold_constants(op: Operation, evaluate: Evaluate, tolerance: Evaluate) -> Sequence[Attribute] | None:
+    """The values of `op`'s results; None where an operand is no constant, a result of unknown size, large or inexact."""
     for operand in op.operands:
         if not (isinstance(operand.owner, Operation) and operand.owner.has_trait(ConstantLike)):
             return None
@@ -30,7 +33,14 @@ def fold_constants(op: Operation, evaluate: Callable[..., Sequence[Any]]) -> Seq
     if len(arrays) != len(values):
         return None
     dtypes = [r.type.dtype for r in op.results if isinstance(r.type, TensorType)]
-    return [DenseAttr.from_array(y, t) for y, t in zip(evaluate({}, *arrays), dtypes, strict=True)]
+    results = exact_results(evaluate, tolerance, arrays)
+    return results and [DenseAttr.from_array(y, t) for y, t in zip(results, dtypes, strict=True)]
+
+
+def exact_results(evaluate: Evaluate, tolerance: Evaluate, arrays: Sequence[Any]) -> Sequence[Any] | None:
+    """What an op evaluates to, where its tolerance leaves compiled code no choice; else None."""
+    results = evaluate({}, *arrays)
+    return None if any((t != 0).any() for t in tolerance(results, {}, *arrays)) else results
 
 
 def _is_small(t: TensorType) -> bool:

@@ -102,8 +102,8 @@ class NnOp(IRDLOperation, HasFolderInterface):
         return ()
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        """The results as constants where all operands are constants and the results are small."""
-        return fold_constants(self, self.evaluate) if self.FOLDS and self.operands else None
+        """The results as constants where all operands are constants and the results are small and exact."""
+        return fold_constants(self, self.evaluate, self.tolerance) if self.FOLDS and self.operands else None
 
     @classmethod
     def make(cls, *operands: SSAValue, location: Any = None, **properties: Attribute) -> Self:

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from pelton.dialects.dense import DenseAttr
+from pelton.dialects.fold import exact_results
 from pelton.dialects.nn import creation, indexing, movement, rows, select
 from pelton.dialects.nn.elementwise import Elementwise, RowOp
 from pelton.dialects.op import NnOp
@@ -87,13 +88,13 @@ def splat_constant(op: creation.ConstantOp) -> Rewrite:
 
 
 def fold_splats(op: Elementwise) -> Rewrite:
-    """An elementwise op on tensors full of numbers: the number it gives, broadcast."""
+    """An elementwise op on tensors full of numbers: the number it gives, broadcast, if that is exact."""
     numbers = [splat(v) for v in op.operands]
     known = [n for n in numbers if n is not None]
     if len(known) < len(numbers) or not op.result_type.rank:
         return None
-    (y,) = op.evaluate({}, *(n.array() for n in known))
-    return filled(DenseAttr.from_array(y, op.result_type.dtype), op.result_type)
+    results = exact_results(op.evaluate, op.tolerance, [n.array() for n in known])
+    return results and filled(DenseAttr.from_array(results[0], op.result_type.dtype), op.result_type)
 
 
 def moved_splat(op: movement.Movement) -> Rewrite:

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+from pelton.artifact import Artifact
 from pelton.codegen.cpu.target import CpuTarget, host_target
 from pelton.compiler import Compilation
 from pelton.dialects.nn import WeightOp
@@ -36,17 +37,19 @@ class KeptCode:
 STORE = KeptCode()
 
 
+def artifact_of(
+    module: ModuleOp, constants: Arrays | None = None, *, target: CpuTarget | None = None, separate: bool = False
+) -> Artifact:
+    """The artifact of a module, for this machine if no target is named."""
+    return Compilation(module, target or host_target(), STORE, constants or {}, "test", separate).run().artifact
+
+
 def compiled(
-    module: ModuleOp,
-    constants: Arrays | None = None,
-    weights: Arrays | None = None,
-    *,
-    target: CpuTarget | None = None,
-    separate: bool = False,
+    module: ModuleOp, constants: Arrays | None = None, weights: Arrays | None = None, *, separate: bool = False
 ) -> Model:
-    """A loaded model of the module, which stays as it is."""
-    run = Compilation(module.clone(), target or host_target(), STORE, constants or {}, "test", separate).run()
-    return Model(NativeExecutable(run.artifact, bind_weights(run.artifact.weights, weights)))
+    """A loaded model of a module."""
+    artifact = artifact_of(module, constants, separate=separate)
+    return Model(NativeExecutable(artifact, bind_weights(artifact.weights, weights)))
 
 
 def results(model: Model, arrays: Sequence[Any]) -> list[Any]:

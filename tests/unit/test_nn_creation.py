@@ -209,7 +209,9 @@ def test_refusals_of_declared_ops() -> None:
 def test_folding() -> None:
     constant = ConstantOp.of([1.0, 2.0], TensorType((2,), F32)).result
     assert make("add", constant, constant).fold() == [DenseAttr.of([2.0, 4.0], (2,), F32)]
-    assert make("sum", constant, axis=IntegerAttr(0, i64)).fold() == [DenseAttr.of([3.0], (1,), F32)]
+    assert make("max", constant, axis=IntegerAttr(0, i64)).fold() == [DenseAttr.of([2.0], (1,), F32)]
+    for inexact in (make("sum", constant, axis=IntegerAttr(0, i64)), make("exp", constant)):
+        assert inexact.fold() is None, "bits would depend on what is known when a model is compiled"
     assert make("add", constant, operand((2,), F32)).fold() is None
     assert make("broadcast_to", constant, shape=DimsAttr((4, 2))).fold() is None, "a broadcast is cheaper than memory"
     assert make("reshape", constant, shape=DimsAttr((2, 1))).fold() == [DenseAttr.of([1.0, 2.0], (2, 1), F32)]
