@@ -221,13 +221,26 @@ def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int
                     return False
                 cluster.kind = "row"
             case PermuteOp() | SliceOp() | ConcatOp() | PackOp():
-                if len(users) > 1 or not (_keeps_lanes(op) or isinstance(user, PackOp)):
+                if len(users) > 1 or not (_keeps_lanes(op) or isinstance(user, PackOp)) or _ends_row(op):
                     return False
             case _:
                 return False
     if isinstance(op, MOVES) and (len(users) > 1 or cluster.kind == "row"):
         return False
     return _keeps_lanes(op) or any(isinstance(u, PackOp) for u, _ in users)
+
+
+def _ends_row(op: NnOp) -> bool:
+    """Whether an op spreads what a reduction over its own space gave: the last of a row group, better off there."""
+    shape = op.result_type.shape
+    cluster = Cluster("row", shape)
+    for value in op.operands:
+        spread = value.owner
+        if isinstance(spread, BroadcastToOp) and spread.tensor().shape == cluster.rows != shape:
+            source = spread.operands[0].owner
+            if isinstance(source, Operation) and _from_row(source, cluster):
+                return True
+    return False
 
 
 def _from_row(op: Operation, cluster: Cluster) -> bool:

@@ -75,3 +75,20 @@ func.func @norm(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 4], f32> {
   %y = nn.mul %x, %b : !nn.tensor<[n, 4], f32>
   func.return %y : !nn.tensor<[n, 4], f32>
 }
+
+// What moves the result of a row group does not take its last op out of it.
+// CHECK-LABEL: func.func @softmax_then_slice
+// CHECK:         %d = nn.group "row" (%x)
+// CHECK:         %y = nn.group "elementwise" (%d)
+// CHECK-NOT:     nn.group
+func.func @softmax_then_slice(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 2], f32> {
+  %m = nn.max %x {axis = 1} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 1], f32>
+  %mb = nn.broadcast_to %m {shape = #nn.dims[n, 4]} : (!nn.tensor<[n, 1], f32>) -> !nn.tensor<[n, 4], f32>
+  %u = nn.sub %x, %mb : !nn.tensor<[n, 4], f32>
+  %e = nn.exp %u : !nn.tensor<[n, 4], f32>
+  %z = nn.sum %e {axis = 1} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 1], f32>
+  %zb = nn.broadcast_to %z {shape = #nn.dims[n, 4]} : (!nn.tensor<[n, 1], f32>) -> !nn.tensor<[n, 4], f32>
+  %d = nn.div %e, %zb : !nn.tensor<[n, 4], f32>
+  %y = nn.slice %d {starts = #nn.dims[0, 0], stops = #nn.dims[n, 2], steps = #nn.dims[1, 1]} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 2], f32>
+  func.return %y : !nn.tensor<[n, 2], f32>
+}
