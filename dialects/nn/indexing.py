@@ -187,16 +187,16 @@ class GatherOp(Pointwise):
 
         x, indices = inputs
         axis, size = self.axis_index, x.shape[self.axis_index]
+        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        if 0 in shape:
+            return [np.empty(shape, x.dtype)]
         wrong = (indices < -size) | (indices >= size)
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise IndexError(
                 f"gather: index {indices[at]} at {list(at)} is out of range for axis {axis} of size {size}"
             )
-        return [np.take(x, indices, axis) if size else np.empty(self._shape(x, indices), x.dtype)]
-
-    def _shape(self, x: Array, indices: Array) -> tuple[int, ...]:
-        return (*x.shape[: self.axis_index], *indices.shape, *x.shape[self.axis_index + 1 :])
+        return [np.take(x, indices, axis)]
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
         axis, count = self.axis_index, self.tensor(1).rank

@@ -58,6 +58,9 @@ FOUND = {
         (1, 2),
     ),
     "nobody finds the largest of nothing": Recipe((given("n", "k"), step("reduce", 0, parameters=("argmax", 1))), (1,)),
+    "nothing is gathered from nothing": Recipe(
+        (given(3, dtype="int64"), given("n", "n"), step("gather", 1, 0, parameters=(1,))), (2,)
+    ),
     "one value is returned twice, and an input": Recipe(
         (given("n", "m"), step("unary", 0, parameters=("exp",))), (1, 1, 0)
     ),
