@@ -22,7 +22,7 @@ Evaluate: TypeAlias = Callable[..., Sequence[Any]]
 
 
 def fold_constants(op: Operation, evaluate: Evaluate, tolerance: Evaluate) -> Sequence[Attribute] | None:
-    """The values of `op`'s results; None where an operand is no constant, a result large, inexact or of unknown size."""
+    """The values of `op`'s results; None where an operand is no constant, a result large or inexact."""
     for operand in op.operands:
         if not (isinstance(operand.owner, Operation) and operand.owner.has_trait(ConstantLike)):
             return None
