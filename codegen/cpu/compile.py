@@ -33,8 +33,8 @@ words written as they shall run; LLVM's own O2 costs three times as much and giv
 LANES = (2, 4, 8, 16, 32, 64)
 """What a function may choose as its logical lanes: a mask of them fits a 64-bit word."""
 
-_frontend = Lock()
-"""Numba's types and contexts are shared by all targets; one text is read at a time."""
+frontend = Lock()
+"""Numba's types and contexts are shared by all threads and targets; one text is read at a time."""
 
 
 class Machine:
@@ -53,9 +53,14 @@ class Machine:
         self.target = target
 
 
-@cache
 def machine_for(target: CpuTarget) -> Machine:
     """The one `Machine` of this target."""
+    with frontend:
+        return _machine(target)
+
+
+@cache
+def _machine(target: CpuTarget) -> Machine:
     return Machine(target)
 
 
@@ -73,7 +78,7 @@ def unoptimised(source: Source, machine: Machine) -> str:
     namespace["__name__"] = __name__
     buffers = [Pointer(STORAGE[element]) for _, element in source.buffers]
     parameters = [*buffers, *([SCALAR_I64] * (len(source.symbols) + 2)), Pointer(I64)]
-    with _frontend:
+    with frontend:
         machine.typing.lanes = source.lanes
         try:
             exec(compile(source.text, f"<{source.name}>", "exec"), namespace)

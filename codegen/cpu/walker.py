@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pelton.codegen.cpu import contexts
-from pelton.codegen.cpu.compile import TRIPLE, machine_for, optimise
+from pelton.codegen.cpu.compile import TRIPLE, frontend, machine_for, optimise
 from pelton.codegen.cpu.elements import I64, MASK
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word
 from pelton.codegen.cpu.seam import ir
@@ -188,12 +188,14 @@ def walk(frame: Any, stop: Any) -> None:
 def compile_walker(target: CpuTarget) -> bytes:
     """An ELF object that defines `walk`."""
     machine = machine_for(target)
-    machine.typing.lanes = 0
     words = Pointer(I64)
-    module = contexts.llvm_module(walk, [words, words], machine.typing, machine.context)
-    module.triple, module.data_layout = TRIPLE, machine.data_layout
-    _add_entry(module)
-    return bytes(machine.machine.emit_object(optimise(str(module), machine)))
+    with frontend:
+        machine.typing.lanes = 0
+        module = contexts.llvm_module(walk, [words, words], machine.typing, machine.context)
+        module.triple, module.data_layout = TRIPLE, machine.data_layout
+        _add_entry(module)
+        text = str(module)
+    return bytes(machine.machine.emit_object(optimise(text, machine)))
 
 
 def _add_entry(module: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pelton.codegen.cpu import contexts
+from pelton.codegen.cpu.compile import compile_sources, frontend
+from pelton.codegen.cpu.target import host_target
+from pelton.codegen.cpu.walker import compile_walker
+from pelton.codegen.source import Source
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
@@ -27,7 +34,17 @@ def graph(number: int) -> Graph:
     return Graph(f"g{number}", function, [TensorType(F32, ["n", 16], CPU)])
 
 
+IDLE = Source("idle", "def idle(x, lo, hi, ctx):\n    x[lo] = x[lo]\n", (("x", "f32"),), ())
 W = {"w": np.linspace(-1, 1, 256, dtype=np.float32).reshape(16, 16)}
+
+
+@pytest.fixture(autouse=True)
+def often() -> Iterator[None]:
+    """Threads take turns a thousand times more often than they would."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def test_two_threads_load_and_execute_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +64,20 @@ def test_two_threads_load_and_execute_at_once(tmp_path: Path, monkeypatch: pytes
     with ThreadPoolExecutor(2) as pool:
         got = [future.result(120) for future in [pool.submit(work, first) for first in (0, 1)]]
     assert got == [want, [*want[1:], want[0]]]
+
+
+def test_one_text_is_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba's contexts hold state of the function that is being read: whoever reads one has the lock."""
+    read, held = contexts.llvm_module, list[bool]()
+
+    def watched(*arguments: Any) -> Any:
+        held.append(frontend.locked())
+        return read(*arguments)
+
+    monkeypatch.setattr(contexts, "llvm_module", watched)
+    compile_walker(host_target())
+    compile_sources([IDLE], host_target())
+    assert held == [True, True]
 
 
 def test_one_graph_is_loaded_by_two_threads() -> None:
