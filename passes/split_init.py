@@ -18,6 +18,9 @@ from xdsl.passes import ModulePass
 
 from pelton.dialects.nn import BroadcastToOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp
+from pelton.dialects.types import DimsAttr
+
+VIEWS = (ReshapeOp, RebindOp, BroadcastToOp)
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,7 @@ def _split(module: ModuleOp, main: func.FuncOp) -> None:
         value
         for op in early
         for value in op.results
-        if value in weighted
-        and not isinstance(op, WeightOp | ReshapeOp | RebindOp | BroadcastToOp)
-        and any(_needs_memory(use.operation, early) for use in value.uses)
+        if value in weighted and not isinstance(op, (WeightOp, *VIEWS)) and _leaves(value, early)
     ]
     needed = _closure(crossing)
     body, names = Block(), dict[SSAValue, SSAValue]()
@@ -71,12 +72,15 @@ def _early(main: func.FuncOp) -> tuple[dict[Operation, None], set[SSAValue]]:
 
 
 def _symbolic(op: NnOp) -> bool:
-    """Whether a result's size is known only at run time."""
-    return not all(isinstance(d, int) for d in op.result_type.shape)
+    """Whether a size known only at run time is in it: in its result's shape, or in what it does, as a dim's value."""
+    known = [op.result_type.dims, *(p for p in op.properties.values() if isinstance(p, DimsAttr))]
+    return not all(isinstance(d, int) for dims in known for d in dims.data)
 
 
-def _needs_memory(user: Operation, early: dict[Operation, None]) -> bool:
-    return user not in early
+def _leaves(value: SSAValue, early: dict[Operation, None]) -> bool:
+    """Whether what is not early uses it: as it is, or through views, which stay with whoever reads them."""
+    users = [use.operation for use in value.uses]
+    return any(u not in early or (isinstance(u, VIEWS) and _leaves(u.results[0], early)) for u in users)
 
 
 def _closure(values: list[SSAValue]) -> set[Operation]:
