@@ -150,7 +150,9 @@ def test_folders(name: str, session: InferenceSession, tmp_path: Path) -> None:
         session.load(tmp_path / name)
 
 
-@pytest.mark.parametrize("model", [None, 3, b"model.mlir", ["model.mlir"], lambda x: x, Graph], ids=repr)
+@pytest.mark.parametrize(
+    "model", [None, 3, b"model.mlir", ["model.mlir"], lambda x: x, Graph], ids=lambda m: type(m).__name__
+)
 def test_other_things_are_no_model(model: Any, session: InferenceSession) -> None:
     with pytest.raises(RuntimeError, match="expected a Graph, or the path of"):
         session.load(model)
