@@ -21,7 +21,7 @@ from pelton.dialects.nn import GroupOp, YieldOp
 from pelton.dialects.op import location_of
 from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.lower_groups import LowerGroups
-from pelton.support import trace
+from pelton.support import knobs, trace
 from pelton.support.dump import Dump
 from pelton.support.errors import shortened
 
@@ -52,34 +52,34 @@ class Sight:
     def module(self, previous: ModulePass | None, module: ModuleOp) -> None:
         """The input, or what it is after the pass `previous`."""
         title = previous.name if previous is not None else "input"
-        dumping, telling = self.dump.folder is not None, trace.telling(trace.IR)
+        dumping, telling = self.dump.folder is not None, trace.telling(knobs.IR)
         if dumping or telling:
             text = f"{module!s}\n"
             command = f"pelton-opt {self.dump.last()} -p {shlex.quote(str(previous))}" if previous else ""
             self.dump.write(title, ".mlir", text, command)
-            trace.tell(trace.IR, f"IR after {title}" if previous else "IR of the input", text)
-        if trace.telling(trace.CHOICES):
+            trace.tell(knobs.IR, f"IR after {title}" if previous else "IR of the input", text)
+        if trace.telling(knobs.CHOICES):
             if isinstance(previous, FuseGroups):
                 self.groups = list(_groups(module))
             elif isinstance(previous, LowerGroups):
-                trace.tell(trace.CHOICES, f"choices for {self.target.name}", _table(self.groups, _launched(module)))
+                trace.tell(knobs.CHOICES, f"choices for {self.target.name}", _table(self.groups, _launched(module)))
 
     def source(self, source: Source, edited: bool) -> None:
         """The text of a kernel, as it is going to be compiled."""
         command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('numba-cpu', source)}"
         self.dump.beside(source.name, ".py", source.text, command)
-        trace.tell(trace.SOURCE, f"{'edited source' if edited else 'source'} of {source.name}", source.text)
+        trace.tell(knobs.SOURCE, f"{'edited source' if edited else 'source'} of {source.name}", source.text)
 
     def assembly(self, source: Source, edited: bool) -> None:
         """What the kernel becomes; compiles it for this alone, where somebody wants to see it."""
-        if self.dump.folder is None and not trace.telling(trace.ASSEMBLY):
+        if self.dump.folder is None and not trace.telling(knobs.ASSEMBLY):
             return
         from pelton.codegen.cpu.compile import assembly
 
         text = assembly(source, self.target)
         command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('asm', source)}"
         self.dump.beside(source.name, ".s", text, command)
-        trace.tell(trace.ASSEMBLY, f"assembly of {source.name} for {self.target.name}", text)
+        trace.tell(knobs.ASSEMBLY, f"assembly of {source.name} for {self.target.name}", text)
 
     def _printer(self, target: str, source: Source) -> str:
         return shlex.quote(f"{target}{{cpu={self.target.name} kernel={source.name}}}")

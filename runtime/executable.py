@@ -17,9 +17,8 @@ from pelton.runtime.buffer import Buffer
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
-from pelton.runtime.timing import TimedWalker
 from pelton.runtime.walker import NativeWalker, PythonWalker, Walker, native_kernel
-from pelton.support.trace import KERNELS, telling
+from pelton.support import knobs
 
 
 class Executable(Protocol):
@@ -63,9 +62,12 @@ class NativeExecutable:
 
     def _walker(self, part: str, program: Program) -> Walker:
         addresses = [self._code.address(name) for name in program.kernels]
-        if self._reference or telling(KERNELS):
-            kernels = [native_kernel(address) for address in addresses]
-            return PythonWalker(kernels) if self._reference else TimedWalker(f"{part} of {self.name}", program, kernels)
+        if self._reference:
+            return PythonWalker([native_kernel(address) for address in addresses])
+        if knobs.DEBUG.value() >= knobs.KERNELS:
+            from pelton.runtime.timing import TimedWalker  # here for start-up: nearly no process measures
+
+            return TimedWalker(f"{part} of {self.name}", program, [native_kernel(address) for address in addresses])
         return NativeWalker(self._code.address(self._walker_name), addresses, self._code)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pelton.program import Program, evaluated
 from pelton.runtime.walker import Code, Frame, Kernel, PythonWalker
-from pelton.support import trace
+from pelton.support import knobs, trace
 
 
 @dataclass
@@ -58,7 +58,7 @@ class TimedWalker:
         watch = Stopwatch(self.kernels)
         stopped = PythonWalker([watch.timed(number) for number in range(len(self.kernels))])(code, frame)
         if watch.times:
-            trace.tell(trace.KERNELS, self.title, self._table(watch.times, frame.values))
+            trace.tell(knobs.KERNELS, self.title, self._table(watch.times, frame.values))
         return stopped
 
     def _table(self, times: list[tuple[int, int]], values: Sequence[int]) -> str:

@@ -105,6 +105,8 @@ DEBUG: Knob[int] = Knob(
     expected="a whole number from 0 to 6",
     parse=_number(0, 6),
 )
+STAGES, KERNELS, CHOICES, SOURCE, IR, ASSEMBLY = 1, 2, 3, 4, 5, 6
+"""What `PELTON_DEBUG` tells from which level on."""
 OVERRIDE: Knob[Path | None] = Knob(
     name="PELTON_OVERRIDE",
     description="folder of edited kernel sources that take the place of generated ones of the same file name",

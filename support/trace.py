@@ -85,11 +85,7 @@ def note(name: str, cpu_ms: float, wall_ms: float) -> None:
     done = Stage(name, cpu_ms, wall_ms, _depth.get())
     for record in _recordings.get():
         record.stages.append(done)
-    tell(STAGES, f"{cpu_ms:9.1f} ms  {'  ' * done.depth}{name}")
-
-
-STAGES, KERNELS, CHOICES, SOURCE, IR, ASSEMBLY = 1, 2, 3, 4, 5, 6
-"""What `PELTON_DEBUG` shows from which level on."""
+    tell(knobs.STAGES, f"{cpu_ms:9.1f} ms  {'  ' * done.depth}{name}")
 
 
 def telling(level: int) -> bool:

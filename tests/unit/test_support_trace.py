@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from pelton.support.trace import IR, SOURCE, note, recording, stage, tell, telling
+from pelton.support.knobs import IR, SOURCE
+from pelton.support.trace import note, recording, stage, tell, telling
 
 
 def burn(milliseconds: float) -> None:
