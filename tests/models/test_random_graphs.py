@@ -16,7 +16,7 @@ from pelton.tests.support.random_graphs import Recipe, Sizes, Step
 from pelton.tests.support.random_steps import generate, sizes_of
 from pelton.tests.support.recipes import faults
 
-SEEDS = range(24)
+SEEDS = range(30)
 SIZES: tuple[Sizes, ...] = ({"n": 3, "m": 5, "k": 4}, {"n": 33, "m": 40, "k": 7}, {"n": 0, "m": 1, "k": 0})
 
 

@@ -118,6 +118,6 @@ class Checked:
 
 
 def faults(recipe: Recipe, all_sizes: Sequence[Sizes], special: bool = False) -> list[str]:
-    """What is wrong with a recipe; known sizes are tried for the first and the last."""
-    checked, ends = Checked(recipe, special), (0, len(all_sizes) - 1)
-    return [fault for k, sizes in enumerate(all_sizes) for fault in checked.faults(sizes, k in ends)]
+    """What is wrong with a recipe; for one of the sizes it is compiled with them known, too."""
+    checked, known = Checked(recipe, special), len(recipe.steps) % len(all_sizes)
+    return [fault for k, sizes in enumerate(all_sizes) for fault in checked.faults(sizes, k == known)]
