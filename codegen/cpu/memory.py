@@ -5,6 +5,7 @@ Where the target has no instruction for an element width, a loop over the true l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pelton.codegen.cpu.elements import I32, I64, MASK, Element
@@ -35,11 +36,40 @@ def load_masked(e: Emitter, pointer: Any, index: Value, mask: Value, fill: Value
     element = fill.element
     address = e.offset(pointer, index.llvm)
     if element.bits in e.target.masked_bits:
-        args = [address, ir.Constant(I32.llvm, _alignment(element)), mask.llvm, fill.llvm]
-        return fill.like(e.call(f"llvm.masked.load.v{fill.lanes}{element.code}.p0", fill.llvm.type, args))
+        width = min(e.target.vector_bits // element.bits, fill.lanes)
+        pieces = [_load_piece(e, address, first, width, mask, fill) for first in range(0, fill.lanes, width)]
+        return fill.like(_joined(e, pieces))
     tile = spill(e, fill)
     each_lane(e, mask, lambda lane: e.builder.store(e.builder.load(e.offset(address, lane)), e.offset(tile, lane)))
     return reload(e, tile, fill)
+
+
+def _load_piece(e: Emitter, address: Any, first: int, width: int, mask: Value, fill: Value) -> Any:
+    """One register of a masked load. LLVM 22 cuts longer ones itself, but on AVX2 reads all of a register of which it
+    knows that the mask is false.
+    """
+    place, element = ir.Constant(I64.llvm, first), fill.element
+    alignment, kind = ir.Constant(I32.llvm, _alignment(element)), vector_type(element, width)
+    parts = [_part(e, v.llvm, first, width) for v in (mask, fill)]
+    args = [e.offset(address, place), alignment, *parts]
+    return e.call(f"llvm.masked.load.v{width}{element.code}.p0", kind, args)
+
+
+def _part(e: Emitter, vector: Any, first: int, width: int) -> Any:
+    """Some of a vector's lanes."""
+    return vector if vector.type.count == width else _shuffled(e, vector, vector, range(first, first + width))
+
+
+def _joined(e: Emitter, parts: list[Any]) -> Any:
+    """Vectors of one length, a power of two of them, one after another."""
+    while len(parts) > 1:
+        parts = [_shuffled(e, a, b, range(2 * a.type.count)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _shuffled(e: Emitter, a: Any, b: Any, lanes: Iterable[int]) -> Any:
+    places = list(lanes)
+    return e.builder.shuffle_vector(a, b, ir.Constant(vector_type(I32, len(places)), places))
 
 
 def store_masked(e: Emitter, pointer: Any, index: Value, value: Value, mask: Value) -> None:
