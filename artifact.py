@@ -14,9 +14,8 @@ import os
 import struct
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pelton.dtype import DType
 from pelton.program import Arena, Cost, Output, Polynomial, Program, SizeOf, check_program
@@ -31,8 +30,7 @@ ALIGNMENT = 64
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """An input, output, weight or constant: a dim is a size, a symbol, or (outputs only) an expression over symbols."""
 
     name: str
@@ -45,24 +43,21 @@ class TensorInfo:
         return f"[({', '.join(map(str, self.shape))}), {self.dtype.mlir}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A named constant of the model: its bytes in C order."""
 
     info: TensorInfo
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCode:
+class KernelCode(NamedTuple):
     """Object code of one function; `name` is its symbol."""
 
     name: str
     code: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(NamedTuple):
     """A compiled model without its weights.
 
     Arguments of `init`: weights, constants. Arguments of `main`: inputs, weights, constants, init's outputs.
@@ -110,7 +105,7 @@ class Artifact:
             offset += len(block)
         import json  # here for start-up: only saving and loading need it
 
-        header = json.dumps(_header(self) | {"sections": table}, default=_plain).encode()
+        header = json.dumps(_header(self) | {"sections": table}).encode()
         header += b" " * (-len(header) % ALIGNMENT)
         size = PRELUDE.size + len(header) + offset
         prelude = PRELUDE.pack(MAGIC, FORMAT_VERSION, ABI_VERSION, len(header), size, _hash(header))
@@ -155,10 +150,13 @@ def _hash(data: bytes | memoryview) -> bytes:
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Any:
+    """A record as JSON has it."""
     if isinstance(value, DType):
         return value.mlir
-    raise TypeError(f"{value!r} has no place in an artifact's header")
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return [_plain(part) for part in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
 
 
 def _words(program: Program) -> list[bytes]:
@@ -172,19 +170,17 @@ def _sections(artifact: Artifact) -> list[bytes]:
 
 def _header(artifact: Artifact) -> dict[str, Any]:
     """Everything but the bytes of the sections, which stand in the order of `_sections`."""
-    bare = replace(
-        artifact,
-        init=replace(artifact.init, prologue=(), body=()),
-        main=replace(artifact.main, prologue=(), body=()),
-        walker=replace(artifact.walker, code=b""),
-        kernels=tuple(replace(kernel, code=b"") for kernel in artifact.kernels),
-        constants=tuple(replace(constant, data=b"") for constant in artifact.constants),
+    bare = artifact._replace(
+        init=artifact.init._replace(prologue=(), body=()),
+        main=artifact.main._replace(prologue=(), body=()),
+        walker=artifact.walker._replace(code=b""),
+        kernels=(),
+        constants=(),
     )
-    header = asdict(bare)
-    return header | {
+    return _plain(bare) | {
         "walker": artifact.walker.name,
         "kernels": [kernel.name for kernel in artifact.kernels],
-        "constants": [constant["info"] for constant in header["constants"]],
+        "constants": [_plain(constant.info) for constant in artifact.constants],
     }
 
 

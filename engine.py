@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pelton.artifact import Artifact, ArtifactError, TensorInfo
 from pelton.driver import CPU, Device
@@ -108,8 +107,7 @@ def _checked(devices: Any) -> list[Device]:
     return found
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """What is to be compiled: a module, the arrays too large for it, a name, the file it was read from."""
 
     module: ModuleOp
@@ -131,7 +129,7 @@ def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -
     kept = None if watched else _kept(store, key)
     if kept is not None:
         bind(kept.weights)
-        return replace(kept, name=source.name)
+        return kept._replace(name=source.name)
     from pelton.compiler import Compilation
 
     compilation = Compilation(source.module, target, store, source.constants, source.name)
@@ -188,7 +186,7 @@ def _source(model: Any) -> _Source:
     try:
         return _Source(model.module, model.constants, model.name)
     except GraphError as error:  # it has no outputs yet
-        raise CompileError(error.message, **vars(error.details)) from error
+        raise CompileError(error.message, **error.details._asdict()) from error
 
 
 def _read(path: Path) -> Any:

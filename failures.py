@@ -58,7 +58,7 @@ class Attempt:
         found = self._told(error, stage, f"-p {shlex.quote(pipeline)} -t {shlex.quote(target)}")
         own = found.details.location
         joined = ", ".join(part for part in (own, place) if part)
-        return type(found)(found.message, **{**vars(found.details), "location": joined}) if own != place else found
+        return type(found)(found.message, **{**found.details._asdict(), "location": joined}) if own != place else found
 
     def _told(self, error: Exception, stage: str, options: str) -> CompileError:
         found = error if isinstance(error, CompileError) else _translated(error)

@@ -13,9 +13,9 @@ value array, a "slot".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
+from typing import NamedTuple
 
 from pelton.dtype import DType
 
@@ -57,8 +57,7 @@ LAYOUT: dict[Op, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A result, allocated between prologue and body: where its address goes, and which slots hold its shape."""
 
     pointer: int
@@ -66,8 +65,7 @@ class Output:
     dims: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SizeOf:
+class SizeOf(NamedTuple):
     """Before the prologue, the size of `argument` along `axis` is written to `slot`."""
 
     argument: int
@@ -75,8 +73,7 @@ class SizeOf:
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Arena:
+class Arena(NamedTuple):
     """Scratch memory of the whole program: the prologue computes `size` (bytes), the caller writes `pointer`."""
 
     size: int
@@ -87,8 +84,7 @@ Polynomial = tuple[tuple[int, ...], ...]
 """Terms, to be added: a coefficient, then the slots it is multiplied by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """What a launch has to do, for whoever measures it: bytes read and written, operations of a product."""
 
     bytes: Polynomial = ()
@@ -100,8 +96,7 @@ def evaluated(polynomial: Polynomial, values: Sequence[int]) -> int:
     return sum(coefficient * prod(values[slot] for slot in slots) for coefficient, *slots in polynomial)
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """A runnable plan. `slots` is the length of the value array, `arguments` the slots of the arguments' addresses;
     `costs` has an entry per launch, in their order, or none.
     """

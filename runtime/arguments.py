@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from pelton.runtime.plan import Shapes
 from pelton.support.errors import ArgumentError, ArgumentTypeError
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """One input of a model, and what an argument must be to need no closer look."""
 
     position: int

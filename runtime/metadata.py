@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 
 
-@dataclass(frozen=True)
 class TensorSpec:
     """Name, type and sizes of a tensor; None is a size that may vary. `str` gives `2x-1xfloat32`."""
 
-    shape: list[int | None]
-    dtype: DType
-    name: str
+    __slots__ = ("dtype", "name", "shape")
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # its shape is a list
+
+    def __init__(self, shape: Sequence[int | None], dtype: DType, name: str) -> None:
+        self.shape = list(shape)
+        self.dtype = dtype
+        self.name = name
 
     @classmethod
     def of(cls, info: TensorInfo) -> TensorSpec:
         """The description as users see it."""
         return cls([dim if isinstance(dim, int) else None for dim in info.shape], info.dtype, info.name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorSpec):
+            return NotImplemented
+        return (self.shape, self.dtype, self.name) == (other.shape, other.dtype, other.name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
     def __str__(self) -> str:
         return "x".join([*("-1" if size is None else str(size) for size in self.shape), self.dtype.name])

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from pelton.dtype import DType
 from pelton.program import Op, compute, instruction_at
@@ -31,8 +30,7 @@ class Code:
         self.address, _ = self.words.buffer_info()
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
 
     shapes: Shapes
@@ -66,11 +64,11 @@ class Walker(Protocol):
     def __call__(self, code: Code, frame: Frame) -> int: ...
 
 
-@dataclass(frozen=True)
 class PythonWalker:
     """Every opcode in plain Python. Kernels are Python functions, or compiled ones through `native_kernel`."""
 
-    kernels: Sequence[Kernel]
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
 
     def __call__(self, code: Code, frame: Frame) -> int:
         at = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 FILE_HEADER = struct.Struct("<4sBBBB8xHHIQQQIHHHHHH")
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
@@ -17,8 +17,7 @@ RELOCATABLE, SYMBOL_TABLE, UNDEFINED = 1, 2, 0
 MACHINES = {"x86_64": 62, "aarch64": 183}
 
 
-@dataclass(frozen=True)
-class Symbols:
+class Symbols(NamedTuple):
     """Names an object file defines for others, and names it leaves to others."""
 
     defined: frozenset[str]

@@ -22,12 +22,10 @@ Each also derives from the built-in exception beside it, which is what the API p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(NamedTuple):
     """The parts of an error; the ones left empty are not printed. Field order is print order.
 
     `location` is the user's line where it is known, `replay` a script that shows the failure again.
@@ -62,7 +60,7 @@ def format_error(message: str, details: Details) -> str:
       expected: -2 <= axis < 2
       got:      3
     """
-    known = [(LABELS[field.name] + ":", str(getattr(details, field.name))) for field in fields(details)]
+    known = [(LABELS[name] + ":", str(text)) for name, text in details._asdict().items()]
     lines = [f"  {label:<9} {_indent(text)}" for label, text in known if text]
     return "\n".join([message, *lines])
 
@@ -93,7 +91,7 @@ class PeltonError(Exception):
 
     def with_details(self, **known: str) -> Self:
         """An equal error with more details; the ones it has already stay."""
-        own = {field.name: value for field in fields(self.details) if (value := getattr(self.details, field.name))}
+        own = {name: text for name, text in self.details._asdict().items() if text}
         return type(self)(self.message, **{**known, **own})
 
     def __str__(self) -> str:
@@ -105,7 +103,7 @@ class PeltonError(Exception):
 
 def _rebuild(kind: type[PeltonError], message: str, details: Details) -> PeltonError:
     """Unpickle: exceptions are rebuilt from positional arguments, which ours do not take."""
-    return kind(message, **{field.name: getattr(details, field.name) for field in fields(details)})
+    return kind(message, **details._asdict())
 
 
 def shortened(text: str, limit: int) -> str:
@@ -173,5 +171,5 @@ class AssertionFailed(PeltonError, RuntimeError):
 def diagnostic(error: PeltonError, tool: str) -> str:
     """The error as compilers print it: `file:line:column: error: message`, or `tool: error: …` with no place known."""
     return (
-        f"{error.details.location or tool}: error: {format_error(error.message, replace(error.details, location=''))}"
+        f"{error.details.location or tool}: error: {format_error(error.message, error.details._replace(location=''))}"
     )

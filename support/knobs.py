@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pelton.support.errors import KnobError
 
 T = TypeVar("T", covariant=True)
 
 
-@dataclass(frozen=True)
-class Knob(Generic[T]):
+class Knob(NamedTuple, Generic[T]):
     """One variable: `parse` turns its text into a value or raises ValueError; unset or empty gives `default`."""
 
     name: str

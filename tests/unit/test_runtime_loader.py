@@ -7,7 +7,6 @@ import gc
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,11 +79,11 @@ def test_names_must_be_there_and_once() -> None:
 def test_features_and_versions_must_fit() -> None:
     good = small.add()
     with pytest.raises(ArtifactError, match="CPU features") as caught:
-        load_code(replace(good, cpu_features=(*good.cpu_features, "avx1024f")))
+        load_code(good._replace(cpu_features=(*good.cpu_features, "avx1024f")))
     assert "avx1024f" in str(caught.value) and "PELTON_TARGET" in str(caught.value)
     for versions in (("0.99", "1.0"), ("0.1", "0.2"), ("0.1", "0.50")):
         with pytest.raises(ArtifactError, match="llvmlite") as caught:
-            load_code(replace(good, llvmlite=versions))
+            load_code(good._replace(llvmlite=versions))
         assert versions[1] in str(caught.value)
     assert "add" in load_code(good)
 
