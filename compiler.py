@@ -44,13 +44,14 @@ from pelton.program import Program
 from pelton.sight import Sight
 from pelton.support.dump import edited
 from pelton.support.errors import CompileError, KnobError
+from pelton.support.options import DEFAULTS, Options
 from pelton.support.trace import stage
 
 T = TypeVar("T")
 
 
-def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
-    """The passes for a CPU target, in order."""
+def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
+    """The passes for a CPU target, in order; levels and choices are theirs."""
     return [
         # graph: still tensors, so rewrites are cheap and need no proof about memory
         Simplify(),  # first, so that nothing dead or duplicate is expanded
@@ -60,7 +61,7 @@ def cpu_passes(target: str, separate: bool = False) -> list[ModulePass]:
         ChooseKernels(target),  # before split-init, which moves the packing of weights out of the way
         SplitInit(),  # before fusion, so that no group mixes what runs once with what runs always
         DeadCodeElimination(),  # main no longer needs what moved
-        FuseGroups(separate),  # last on tensors: it decides what becomes one kernel
+        FuseGroups(options.separate),  # last on tensors: it decides what becomes one kernel
         # kernels and plans
         LowerGroups(),  # loops and memory appear here; equal kernels become one
         SplitLanes(),  # one long row becomes many items, which the pool can share
@@ -122,10 +123,10 @@ class Compilation:
     store: ObjectStore
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     name: str = "model"
-    separate: bool = False
+    options: Options = DEFAULTS
 
     def __post_init__(self) -> None:
-        self.pipeline = cpu_passes(self.target.name, self.separate)
+        self.pipeline = cpu_passes(self.target.name, self.options)
         self.attempt = Attempt(self.name, self.module, self.pipeline)
         self.sight = Sight(self.name, self.target)
         self.places: dict[str, str] = {}

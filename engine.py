@@ -23,6 +23,7 @@ from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support import knobs
 from pelton.support.errors import CompileError, GraphError, ReadError
+from pelton.support.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -56,6 +57,7 @@ class InferenceSession:
     """
 
     def __init__(self, devices: Iterable[Device] = ()) -> None:
+        self._options = DEFAULTS
         self._devices = list(dict.fromkeys([*_checked(devices), CPU()]))
 
     @property
@@ -80,12 +82,12 @@ class InferenceSession:
         if knobs.INTERPRET.value():
             return Model(_interpreted(source, weights_registry))
         bound: list[Buffer] = []
-        artifact = _compiled(source, lambda infos: bound.extend(bind_weights(infos, weights_registry)))
+        artifact = _compiled(source, self._options, lambda infos: bound.extend(bind_weights(infos, weights_registry)))
         return Model(NativeExecutable(artifact, bound))
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
         """Compile without weights. Raises RuntimeError as `load` does."""
-        return CompiledModel(_compiled(_source(model), lambda infos: None))
+        return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
 
     def init(self, compiled: CompiledModel, *, weights_registry: Weights | None = None) -> Model:
         """A model from a compiled graph and its weights. Raises as `load` does for weights."""
@@ -116,7 +118,7 @@ class _Source(NamedTuple):
     path: str = ""
 
 
-def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -> Artifact:
+def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInfo, ...]], None]) -> Artifact:
     """The artifact, from the cache or compiled now; `bind` sees the model's weights before anything is compiled."""
     from pelton.codegen.cpu.target import target_for
     from pelton.codegen.key import model_key
@@ -125,14 +127,14 @@ def _compiled(source: _Source, bind: Callable[[tuple[TensorInfo, ...]], None]) -
     store = ObjectCache(knobs.cache_folder())
     edited = knobs.OVERRIDE.value() is not None
     watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or edited
-    key = model_key(str(source.module), source.constants, target)
+    key = model_key(str(source.module), source.constants, target, options)
     kept = None if watched else _kept(store, key)
     if kept is not None:
         bind(kept.weights)
         return kept._replace(name=source.name)
     from pelton.compiler import Compilation
 
-    compilation = Compilation(source.module, target, store, source.constants, source.name)
+    compilation = Compilation(source.module, target, store, source.constants, source.name, options)
     with _naming(source.path):
         bind(compilation.signature.weights)
         artifact = compilation.run().artifact

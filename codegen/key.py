@@ -16,6 +16,7 @@ from typing import Any
 
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.codegen.source import Source
+from pelton.support.options import Options
 
 ROOT = Path(__file__).parents[1]
 COMPILERS = ("numba", "llvmlite", "numpy")
@@ -46,15 +47,15 @@ def walker_key(target: CpuTarget) -> str:
     return hashlib.blake2b(toolchain() + b"walker" + target.name.encode(), digest_size=24).hexdigest()
 
 
-def model_key(text: str, constants: Mapping[str, Any], target: CpuTarget) -> str:
+def model_key(text: str, constants: Mapping[str, Any], target: CpuTarget, options: Options) -> str:
     """The name under which the artifact of a whole model is kept: what the graph says, and all of the compiler.
 
     `constants`: name → NumPy array.
     """
     digest = hashlib.blake2b(toolchain("dialects", "passes"), digest_size=24)
-    for file in ("compiler.py", "artifact.py", "program.py", "program_builder.py"):
+    for file in ("compiler.py", "artifact.py", "program.py", "program_builder.py", "support/options.py"):
         digest.update((ROOT / file).read_bytes())
-    for part in (text, target.name):
+    for part in (text, target.name, repr(options)):
         digest.update(part.encode() + b"\0")
     for name, value in constants.items():
         digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())

@@ -17,6 +17,7 @@ from pelton.dialects.op import NnOp
 from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
+from pelton.support.options import Options
 
 Arrays = Mapping[str, Any]
 
@@ -41,7 +42,11 @@ def artifact_of(
     module: ModuleOp, constants: Arrays | None = None, *, target: CpuTarget | None = None, separate: bool = False
 ) -> Artifact:
     """The artifact of a module, for this machine if no target is named."""
-    return Compilation(module, target or host_target(), STORE, constants or {}, "test", separate).run().artifact
+    return (
+        Compilation(module, target or host_target(), STORE, constants or {}, "test", Options(separate=separate))
+        .run()
+        .artifact
+    )
 
 
 def compiled(

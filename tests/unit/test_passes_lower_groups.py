@@ -20,6 +20,7 @@ from pelton.dialects import dims, kernel, plan
 from pelton.dialects.context import new_context
 from pelton.dtype import DType
 from pelton.graph import Graph, TensorType, Weight, ops
+from pelton.support.options import Options
 from pelton.tests.support.compiled import compiled, results
 from pelton.tests.support.random_graphs import CPU, build
 from pelton.tests.support.random_steps import generate
@@ -32,7 +33,7 @@ LARGEST = 4000
 def lowered(graph: Graph, separate: bool = False) -> ModuleOp:
     """The module with launches over buffers that are not placed yet; products as they are, for the interpreter."""
     module, context = graph.module.clone(), new_context()
-    for each in cpu_passes("avx2", separate):
+    for each in cpu_passes("avx2", Options(separate=separate)):
         if each.name not in ("assign-buffers", "choose-kernels"):
             each.apply(context, module)
     return module
