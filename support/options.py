@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 
-class LogLevel(str, Enum):  # noqa: UP042  # StrEnum would change what str() gives
+class LogLevel(str, Enum):  # noqa: UP042  (a StrEnum's str() is another)
     """Messages at or above a session's level are compiled in. NOTSET removes all of them."""
 
     NOTSET = "notset"
