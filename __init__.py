@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pelton.driver import CPU, Accelerator, Buffer, Device, accelerator_api, accelerator_count
     from pelton.dtype import DType
-    from pelton.engine import CompiledModel, InferenceSession, Model
+    from pelton.engine import (
+        AssertLevel,
+        CompiledModel,
+        InferenceSession,
+        LogLevel,
+        Model,
+        SplitKReductionPrecision,
+        TensorSpec,
+    )
     from pelton.graph import BufferType, DeviceRef, Dim, Graph, TensorType, TensorValue, Weight, ops
 
 __version__ = "0.1.0"
@@ -16,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CPU",
     "Accelerator",
+    "AssertLevel",
     "Buffer",
     "BufferType",
     "CompiledModel",
@@ -25,7 +34,10 @@ __all__ = [
     "Dim",
     "Graph",
     "InferenceSession",
+    "LogLevel",
     "Model",
+    "SplitKReductionPrecision",
+    "TensorSpec",
     "TensorType",
     "TensorValue",
     "Weight",
@@ -37,7 +49,15 @@ __all__ = [
 _HOMES = {
     "driver": ("CPU", "Accelerator", "Buffer", "Device", "accelerator_api", "accelerator_count"),
     "dtype": ("DType",),
-    "engine": ("CompiledModel", "InferenceSession", "Model"),
+    "engine": (
+        "AssertLevel",
+        "CompiledModel",
+        "InferenceSession",
+        "LogLevel",
+        "Model",
+        "SplitKReductionPrecision",
+        "TensorSpec",
+    ),
     "graph": ("BufferType", "DeviceRef", "Dim", "Graph", "TensorType", "TensorValue", "Weight", "ops"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -19,11 +19,13 @@ from pelton.runtime.buffer import Buffer
 from pelton.runtime.cache import ObjectCache
 from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.loader import host_features
+from pelton.runtime.metadata import TensorSpec
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
-from pelton.support import knobs
-from pelton.support.errors import CompileError, GraphError, ReadError
-from pelton.support.options import DEFAULTS, Options
+from pelton.support import knobs, options
+from pelton.support.cores import physical_cores
+from pelton.support.errors import ArgumentTypeError, CompileError, GraphError, ReadError
+from pelton.support.options import AssertLevel, LogLevel, Options, SplitKReductionPrecision
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -35,8 +37,22 @@ PathLike = str | os.PathLike[str]
 Weights = Mapping[str, Any]
 
 
+__all__ = [
+    "AssertLevel",
+    "CompiledModel",
+    "InferenceSession",
+    "LogLevel",
+    "Model",
+    "SplitKReductionPrecision",
+    "TensorSpec",
+]
+
+
 class CompiledModel:
-    """A compiled graph without its weights: initialise it as often as you like, or save it and do so elsewhere."""
+    """A compiled graph without its weights: initialise it as often as you like, or save it and do so elsewhere.
+
+    Made by `InferenceSession.compile`; `InferenceSession.init` and `InferenceSession.load` make models of it.
+    """
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -52,20 +68,77 @@ class CompiledModel:
 class InferenceSession:
     """Compiles and loads models. Sessions share nothing but the object cache; threads may use one at the same time.
 
-    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing. Raises
-    TypeError for anything else. Kernels run on the thread that calls `execute`.
+    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing.
+    `num_threads`: worker threads for CPU kernels, 1 to 4096; by default what `PELTON_NUM_THREADS` says, else the
+    physical cores that the process may use. `custom_extensions`: where the kernels of custom ops are, for every load.
+
+    Levels and choices start as SAFE asserts, messages from WARNING on, split sums kept as ACCUM, the new top-k kernel
+    and no profiling. The environment variables `PELTON_ASSERT_LEVEL`, `PELTON_LOG_LEVEL`,
+    `PELTON_USE_OLD_TOP_K_KERNEL` and `PELTON_ENABLE_PROFILING`, read here, start them otherwise. The methods that set
+    them return None, override the environment, and affect later calls of `load` and `compile` only.
+
+    Raises TypeError for devices that are not an iterable of Device, a number of threads that is no int, and an
+    environment variable of a level that names none (listing the names); ValueError for an impossible number of threads.
     """
 
-    def __init__(self, devices: Iterable[Device] = ()) -> None:
-        self._options = DEFAULTS
+    def __init__(
+        self, devices: Iterable[Device] = (), num_threads: int | None = None, *, custom_extensions: Any = None
+    ) -> None:
         self._devices = list(dict.fromkeys([*_checked(devices), CPU()]))
+        self._threads = options.thread_count(num_threads) or physical_cores()
+        self._extensions = custom_extensions
+        self._options = options.from_environment()
 
     @property
     def devices(self) -> list[Device]:
         """The session's devices, the host included."""
         return list(self._devices)
 
-    def load(self, model: Graph | PathLike, *, weights_registry: Weights | None = None) -> Model:
+    @property
+    def num_threads(self) -> int:
+        """How many threads run the CPU kernels of this session's models."""
+        return self._threads
+
+    def gpu_profiling(self, mode: str) -> None:
+        """Marks for a profiler: "off", "on" (around launches) or "detailed". Raises ValueError for anything else."""
+        self._options = self._options._replace(profiling=options.profiling_mode(mode))
+
+    def set_log_level(self, level: str | LogLevel) -> None:
+        """Keep messages at this level or above; NOTSET keeps none. A member, or its name as text in any case.
+
+        Raises TypeError, listing the names, for anything else.
+        """
+        self._options = self._options._replace(log_level=options.level(LogLevel, level))
+
+    def set_assert_level(self, level: str | AssertLevel) -> None:
+        """Which asserts are compiled in: a member, or its name as text in any case.
+
+        NONE removes all; WARN keeps all, and they report instead of failing; SAFE keeps those that guard memory or
+        cost O(1) per op; ALL keeps all. Memory is safe at every level. Raises TypeError, listing the names, for
+        anything else.
+        """
+        self._options = self._options._replace(assert_level=options.level(AssertLevel, level))
+
+    set_mojo_log_level = set_log_level
+    set_mojo_assert_level = set_assert_level
+
+    def set_split_k_reduction_precision(self, precision: str | SplitKReductionPrecision) -> None:
+        """How partial sums of a split matrix product are kept: in the accumulator's type, or rounded to the result's.
+
+        A member, or its name. Raises TypeError, listing the names, for anything else.
+        """
+        self._options = self._options._replace(split_k=options.precision(precision))
+
+    def use_old_top_k_kernel(self, mode: str) -> None:
+        """Choose the old top-k kernel, or the new one with "false", "off", "no" or "0", in any case.
+
+        Raises TypeError for anything but a text.
+        """
+        self._options = self._options._replace(old_top_k=options.chooses_old_top_k(mode))
+
+    def load(
+        self, model: Graph | PathLike, *, custom_extensions: Any = None, weights_registry: Weights | None = None
+    ) -> Model:
         """Compile `model` where needed, bind its weights, and return it ready to run.
 
         `model`: a `Graph`, or the path of a `.mlir` or `.pelton` file. `weights_registry`: name → array (anything
@@ -101,11 +174,11 @@ class InferenceSession:
 def _checked(devices: Any) -> list[Device]:
     """What a caller gave as devices. Raises TypeError where it is anything but an iterable of them."""
     if isinstance(devices, Device) or not isinstance(devices, Iterable):
-        raise TypeError(f"devices: expected an iterable of Device, got {type(devices).__name__}")
+        raise ArgumentTypeError(f"devices: expected an iterable of Device, got {type(devices).__name__}")
     found: list[Any] = list(cast("Iterable[Any]", devices))
     for device in found:
         if not isinstance(device, Device):
-            raise TypeError(f"devices: expected only Device objects, got {type(device).__name__}")
+            raise ArgumentTypeError(f"devices: expected only Device objects, got {type(device).__name__}")
     return found
 
 

@@ -13,7 +13,7 @@
        │  └─ GraphIndexError IndexError    an axis or an index out of range (a ValueError too)
        ├─ GraphTypeError     TypeError     a graph built with an object of the wrong kind
        ├─ NoGraphError       LookupError   an operation called where no graph is being built
-       ├─ ArgumentError      ValueError    a value given to execute that the model cannot take
+       ├─ ArgumentError      ValueError    a value given to a model or a session that it cannot take
        ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
        └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
 
@@ -157,11 +157,11 @@ class NoGraphError(PeltonError, LookupError):
 
 
 class ArgumentError(PeltonError, ValueError):
-    """The number, shape, dtype or contents of what was given to a model do not fit it."""
+    """The number, shape, dtype or contents of what was given to a model, or a value given to a session, do not fit."""
 
 
 class ArgumentTypeError(PeltonError, TypeError):
-    """An argument is of a kind the model cannot take, or lives on another device."""
+    """An argument is of a kind the model or the session cannot take, or lives on another device."""
 
 
 class AssertionFailed(PeltonError, RuntimeError):

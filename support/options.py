@@ -8,7 +8,13 @@ or removes code.
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from operator import index
+from typing import Any, NamedTuple, TypeVar, cast
+
+from pelton.support import knobs
+from pelton.support.errors import ArgumentError, ArgumentTypeError, KnobError
+
+E = TypeVar("E", bound=Enum)
 
 
 class LogLevel(str, Enum):  # noqa: UP042  (a StrEnum's str() is another)
@@ -55,3 +61,75 @@ class Options(NamedTuple):
 
 
 DEFAULTS = Options()
+
+
+def from_environment() -> Options:
+    """The defaults, and what environment variables say instead. Raises ArgumentTypeError (TypeError) on a bad value."""
+    try:
+        return Options(
+            assert_level=AssertLevel[knobs.ASSERT_LEVEL.value()],
+            log_level=LogLevel[knobs.LOG_LEVEL.value()],
+            old_top_k=knobs.USE_OLD_TOP_K_KERNEL.value(),
+            profiling=knobs.ENABLE_PROFILING.value(),
+        )
+    except KnobError as error:
+        raise ArgumentTypeError(error.message, **error.details._asdict()) from error.__cause__
+
+
+def level(kind: type[E], value: object) -> E:
+    """A level: a member of `kind`, or its name or value as text in any case. Raises TypeError listing the names."""
+    if isinstance(value, kind):
+        return value
+    found = kind.__members__.get(value.upper()) if isinstance(value, str) else None
+    return _unknown(kind, value) if found is None else found
+
+
+def precision(value: object) -> SplitKReductionPrecision:
+    """A member, or its name exactly. Raises TypeError listing the names."""
+    kind = SplitKReductionPrecision
+    if isinstance(value, kind):
+        return value
+    found = kind.__members__.get(value) if isinstance(value, str) else None
+    return _unknown(kind, value) if found is None else found
+
+
+def _unknown(kind: type[E], value: object) -> E:
+    names = ", ".join(kind.__members__)
+    raise ArgumentTypeError(
+        f"{_shown(value)} is no {kind.__name__}", expected=f"a {kind.__name__}, or one of {names}"
+    ) from KeyError(value)
+
+
+def _shown(value: object) -> str:
+    """A text as it is; of other things, whose own text may be of any length, the type."""
+    return repr(value[:80]) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def profiling_mode(value: object) -> str:
+    """One of the modes, as it is. Raises ValueError listing them."""
+    if not isinstance(value, str) or value not in knobs.PROFILING_MODES:
+        modes = ", ".join(map(repr, knobs.PROFILING_MODES))
+        raise ArgumentError(f"{_shown(value)} is no mode of profiling", expected=f"one of {modes}")
+    return value
+
+
+def chooses_old_top_k(mode: object) -> bool:
+    """Whether the text chooses the old kernel: any does but "false", "off", "no" and "0". Raises TypeError."""
+    if not isinstance(mode, str):
+        raise ArgumentTypeError(f"use_old_top_k_kernel takes a str, got {type(mode).__name__}")
+    return knobs.USE_OLD_TOP_K_KERNEL.parse(mode)
+
+
+def thread_count(number: object) -> int | None:
+    """A number of threads; for None that of PELTON_NUM_THREADS, and None where that is not set either.
+
+    Raises TypeError on what is no int (a bool is none), ValueError on one that is no possible number of threads.
+    """
+    if number is None:
+        return knobs.NUM_THREADS.value()
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise ArgumentTypeError(f"num_threads is an int or None, got {type(number).__name__}")
+    found = index(cast(Any, number))
+    if not 1 <= found <= knobs.MAX_THREADS:
+        raise ArgumentError(f"num_threads cannot be {found}", expected=knobs.NUM_THREADS.expected)
+    return found

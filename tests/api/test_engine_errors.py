@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pelton.driver import CPU as HOST
 from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
@@ -217,12 +216,6 @@ def test_more_weights_than_needed_are_fine(session: InferenceSession) -> None:
     given = {"w": np.ones((8, 4), np.float32), "v": "not looked at"}
     model = session.load(with_weight(), weights_registry=given)
     np.testing.assert_allclose(model.execute(np.zeros((1, 8), np.float32))[0].to_numpy(), np.zeros((1, 4)))
-
-
-@pytest.mark.parametrize("devices", [None, HOST(), ["cpu"], 0])
-def test_devices_that_are_none(devices: Any) -> None:
-    with pytest.raises(TypeError, match="devices"):
-        InferenceSession(devices)
 
 
 @pytest.mark.parametrize(("name", "value"), [("PELTON_DEBUG", "7"), ("PELTON_TARGET", "z80")])
