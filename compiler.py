@@ -35,6 +35,7 @@ from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
 from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.insert_barriers import InsertBarriers
+from pelton.passes.insert_marks import InsertMarks
 from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.outline_constants import OutlineConstants, outlined
 from pelton.passes.simplify import Simplify
@@ -65,7 +66,8 @@ def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
         # kernels and plans
         LowerGroups(),  # loops and memory appear here; equal kernels become one
         SplitLanes(),  # one long row becomes many items, which the pool can share
-        AssignBuffers(),  # last: it needs every launch and every size
+        AssignBuffers(),  # after whatever makes a launch: it needs all of them, and every size
+        *([InsertMarks(options.profiling)] if options.profiling != "off" else []),  # last: nothing comes between
     ]
 
 

@@ -37,10 +37,12 @@ class Op(IntEnum):
     REQUIRE_LE = 9
     LAUNCH = 10
     COPY = 11
+    MARK = 12
 
 
 # Operands after the opcode. `imm`: the number itself; `site`: index of a message; `kernel`: index of a kernel name;
-# `frame`: first of `count` slots where the walker lays out a kernel's arguments; then come `count` more slots.
+# `frame`: first of `count` slots where the walker lays out a kernel's arguments; then come `count` more slots. `pair`:
+# first of two slots, for seconds and nanoseconds of the monotonic clock; `edge`: 0 begins what `site` names, 1 ends it.
 LAYOUT: dict[Op, tuple[str, ...]] = {
     Op.END: (),
     Op.CONST: ("dst", "imm"),
@@ -54,6 +56,7 @@ LAYOUT: dict[Op, tuple[str, ...]] = {
     Op.REQUIRE_LE: ("site", "slot", "slot"),
     Op.LAUNCH: ("kernel", "site", "slot", "frame", "count"),
     Op.COPY: ("slot", "slot", "slot"),
+    Op.MARK: ("pair", "site", "edge"),
 }
 
 
@@ -139,10 +142,16 @@ def instructions(words: Sequence[int]) -> Iterator[tuple[int, Op, tuple[int, ...
     raise ValueError("the words do not finish with END")
 
 
+def has_marks(program: Program) -> bool:
+    """Whether a walk of this program reads the clock."""
+    return any(op is Op.MARK for _, op, _ in instructions(program.body))
+
+
 def check_program(program: Program) -> None:
     """Raise ValueError unless every slot, kernel and message that the program names exists."""
     launches = 0
     limits = {"dst": program.slots, "slot": program.slots, "kernel": len(program.kernels), "site": len(program.sites)}
+    limits |= {"pair": program.slots - 1, "edge": 2}
     for part, words in (("prologue", program.prologue), ("body", program.body)):
         for at, op, operands in instructions(words):
             kinds = (*LAYOUT[op], *["slot"] * (len(operands) - len(LAYOUT[op])))

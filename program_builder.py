@@ -152,6 +152,20 @@ class ProgramBuilder:
         """Copy `size` bytes between addresses that do not overlap."""
         self._body += (Op.COPY, destination, source, size)
 
+    def begin(self, name: str) -> int:
+        """Note when this place is reached; give what comes back to `end`."""
+        self._sites.append(name)
+        self._mark(len(self._sites) - 1, 0)
+        return len(self._sites) - 1
+
+    def end(self, site: int) -> None:
+        """Note when this place is reached, as the end of what `begin` began."""
+        self._mark(site, 1)
+
+    def _mark(self, site: int, edge: int) -> None:
+        self._slots += 2
+        self._body += (Op.MARK, self._slots - 2, site, edge)
+
     def finish(self) -> Program:
         """The program; every address operand is in place."""
         body = [*self._body, Op.END]

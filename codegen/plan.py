@@ -33,6 +33,7 @@ class Encoder:
     builder: ProgramBuilder = field(default_factory=ProgramBuilder)
     slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     symbols: dict[str, int] = field(default_factory=dict[str, int])
+    open_marks: list[int] = field(default_factory=list[int])
     gathered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
     def run(self, places: Sequence[int | None]) -> Program:
@@ -76,6 +77,10 @@ class Encoder:
                 lhs, rhs = op.dims.data
                 require = self.builder.require_equal if op.relation.data == "eq" else self.builder.require_at_most
                 require(self.size(lhs), self.size(rhs), op.message.data)
+            case plan.MarkOp() if op.edge.data == "begin":
+                self.open_marks.append(self.builder.begin(op.label.data))
+            case plan.MarkOp():
+                self.builder.end(self.open_marks.pop())
             case plan.OutputOp():
                 pass
             case _:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Dialect, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -125,6 +125,7 @@ class FuncOp(IRDLOperation):
         if len(self.names) != len(self.body.block.args):
             raise VerifyException(f"'plan.func' has {len(self.body.block.args)} arguments and {len(self.names)} names")
         bound = {s for a in self.body.block.args for d in buf_type(a).shape for s in dims.symbols(d)}
+        _check_marks(self.body.block)
         for op in self.body.walk():
             for value in (r for r in op.results if isinstance(r.type, BufType)):
                 for symbol in (s for d in buf_type(value).shape for s in dims.symbols(d)):
@@ -344,8 +345,49 @@ class RequireOp(IRDLOperation):
             )
 
 
+EDGES = ("begin", "end")
+
+
+@irdl_op_definition
+class MarkOp(IRDLOperation):
+    """`plan.mark begin "add"` … `plan.mark end "add"`: note when each of both is reached. Pairs nest."""
+
+    name = "plan.mark"
+    edge = prop_def(StringAttr)
+    label = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, edge: str, label: str) -> None:
+        super().__init__(properties={"edge": StringAttr(edge), "label": StringAttr(label)})
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MarkOp:
+        return cls(parser.parse_identifier(), parser.parse_str_literal())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.edge.data} ")
+        printer.print_string_literal(self.label.data)
+
+    def verify_(self) -> None:
+        if self.edge.data not in EDGES:
+            raise VerifyException(f"'plan.mark' expects an edge out of {', '.join(EDGES)}, got {self.edge.data}")
+
+
+def _check_marks(block: Block) -> None:
+    """Every mark that ends something ends what began last."""
+    begun: list[str] = []
+    for op in block.ops:
+        if isinstance(op, MarkOp):
+            if op.edge.data == "begin":
+                begun.append(op.label.data)
+            elif not begun or begun.pop() != op.label.data:
+                raise VerifyException(f"'plan.mark' ends {op.label.data!r}, which is not what began last")
+    if begun:
+        raise VerifyException(f"'plan.mark' begins {begun[-1]!r}, which never ends")
+
+
 PLAN = Dialect(
     "plan",
-    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp],
+    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp, MarkOp],
     [BufType],
 )

@@ -12,12 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from pelton.artifact import Artifact, TensorInfo
-from pelton.program import Program
+from pelton.program import Program, has_marks
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
-from pelton.runtime.walker import NativeWalker, PythonWalker, Walker, native_kernel
+from pelton.runtime.walker import NativeWalker, OnMark, PythonWalker, Walker, native_kernel
 from pelton.support import knobs
 
 
@@ -59,15 +59,29 @@ class NativeExecutable:
         stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
         made = Runner(artifact.init, self._walker("init", artifact.init), stored)((), ())
         self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made])
+        if has_marks(artifact.main):
+            from pelton.runtime.marks import is_detailed, spanned
+
+            self.run = spanned(self.run, f"execute {self.name}") if is_detailed(artifact.main) else self.run
 
     def _walker(self, part: str, program: Program) -> Walker:
+        """What runs `program`; what measures is imported only where it measures, for start-up."""
+        title = f"{part} of {self.name}"
+        if not has_marks(program):
+            return self._unmarked(title, program)
+        from pelton.runtime.marks import MarkedWalker, NvtxRanges
+
+        ranges = NvtxRanges.of(program)
+        return MarkedWalker(self._unmarked(title, program, ranges and ranges.at), program, title, ranges)
+
+    def _unmarked(self, title: str, program: Program, on_mark: OnMark | None = None) -> Walker:
         addresses = [self._code.address(name) for name in program.kernels]
         if self._reference:
-            return PythonWalker([native_kernel(address) for address in addresses])
+            return PythonWalker([native_kernel(address) for address in addresses], on_mark)
         if knobs.DEBUG.value() >= knobs.KERNELS:
-            from pelton.runtime.timing import TimedWalker  # here for start-up: nearly no process measures
+            from pelton.runtime.timing import TimedWalker
 
-            return TimedWalker(f"{part} of {self.name}", program, [native_kernel(address) for address in addresses])
+            return TimedWalker(title, program, [native_kernel(address) for address in addresses], on_mark)
         return NativeWalker(self._code.address(self._walker_name), addresses, self._code)
 
 

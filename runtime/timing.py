@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pelton.program import Program, evaluated
-from pelton.runtime.walker import Code, Frame, Kernel, PythonWalker
+from pelton.runtime.walker import Code, Frame, Kernel, OnMark, PythonWalker
 from pelton.support import knobs, trace
 
 
@@ -53,10 +53,12 @@ class TimedWalker:
     title: str
     program: Program
     kernels: Sequence[Kernel]
+    on_mark: OnMark | None = None
 
     def __call__(self, code: Code, frame: Frame) -> int:
         watch = Stopwatch(self.kernels)
-        stopped = PythonWalker([watch.timed(number) for number in range(len(self.kernels))])(code, frame)
+        timed = [watch.timed(number) for number in range(len(self.kernels))]
+        stopped = PythonWalker(timed, self.on_mark)(code, frame)
         if watch.times:
             trace.tell(knobs.KERNELS, self.title, self._table(watch.times, frame.values))
         return stopped

@@ -2,23 +2,28 @@
 
 Whoever wants the list opens `recording()` around the work, with a function if it wants to hear of each stage as it
 begins; `PELTON_DEBUG=1` prints each stage on stderr as it ends. With neither, a stage costs a few microseconds.
+A recording also takes what a running model says of itself (`spans`), and is saved as a file for trace viewers.
 What the higher levels of `PELTON_DEBUG` show goes through `tell`.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pelton.support import knobs
+from pelton.support.chrome import Span, document
+
+if TYPE_CHECKING:
+    import os
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """One finished stage: CPU and wall milliseconds of its thread, inner stages included; `depth` 0 is outermost."""
 
     name: str
@@ -27,12 +32,13 @@ class Stage:
     depth: int = 0
 
 
-@dataclass
 class Recording:
-    """The stages finished so far, in the order in which they ended."""
+    """The stages finished so far, in the order in which they ended, and the spans of stages and of running models."""
 
-    stages: list[Stage] = field(default_factory=list[Stage])
-    watch: Callable[[str], object] | None = None
+    def __init__(self, watch: Callable[[str], object] | None = None) -> None:
+        self.stages: list[Stage] = []
+        self.spans: list[Span] = []
+        self.watch = watch
 
     def totals(self) -> dict[str, float]:
         """CPU milliseconds per name, stages of one name added up, in order of first end."""
@@ -45,6 +51,19 @@ class Recording:
         """One line per name: milliseconds of CPU time, then the name."""
         return "\n".join(f"{cpu_ms:9.1f} ms  {name}" for name, cpu_ms in self.totals().items())
 
+    def to_chrome(self) -> dict[str, Any]:
+        """The spans in the Trace Event Format, which Perfetto and chrome://tracing show; times in microseconds."""
+        return document(self.spans)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_chrome` as JSON, whole or not at all. Raises OSError where that fails."""
+        import json
+        from pathlib import Path
+
+        from pelton.support.files import write_atomically
+
+        write_atomically(Path(path), json.dumps(self.to_chrome()).encode())
+
 
 _recordings: ContextVar[tuple[Recording, ...]] = ContextVar("_recordings", default=())
 _depth: ContextVar[int] = ContextVar("_depth", default=0)
@@ -56,7 +75,7 @@ def recording(watch: Callable[[str], object] | None = None) -> Generator[Recordi
 
     `watch` is called with the name of each stage as it begins, in the thread of that stage: for a progress line.
     """
-    record = Recording(watch=watch)
+    record = Recording(watch)
     token = _recordings.set((*_recordings.get(), record))
     try:
         yield record
@@ -71,21 +90,42 @@ def stage(name: str) -> Generator[None]:
         if record.watch is not None:
             record.watch(name)
     token = _depth.set(_depth.get() + 1)
-    cpu, wall = time.thread_time(), time.perf_counter()
+    cpu, begin = time.thread_time(), time.perf_counter_ns()
     try:
         yield
     finally:
-        cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+        end, cpu = time.perf_counter_ns(), time.thread_time() - cpu
         _depth.reset(token)
-        note(name, cpu * 1e3, wall * 1e3)
+        _ended(name, cpu * 1e3, begin, end)
 
 
 def note(name: str, cpu_ms: float, wall_ms: float) -> None:
-    """Record a stage that was measured elsewhere, in another process for example."""
-    done = Stage(name, cpu_ms, wall_ms, _depth.get())
+    """Record a stage that was measured elsewhere, in another process for example, and ended just now."""
+    end = time.perf_counter_ns()
+    _ended(name, cpu_ms, end - round(wall_ms * 1e6), end)
+
+
+def _ended(name: str, cpu_ms: float, begin_ns: int, end_ns: int) -> None:
+    depth = _depth.get()
+    if records := _recordings.get():
+        done = Stage(name, cpu_ms, (end_ns - begin_ns) / 1e6, depth)
+        span = Span(name, "stage", begin_ns, end_ns, threading.get_native_id(), {"cpu_ms": round(cpu_ms, 3)})
+        for record in records:
+            record.stages.append(done)
+            record.spans.append(span)
+    tell(knobs.STAGES, f"{cpu_ms:9.1f} ms  {'  ' * depth}{name}")
+
+
+def listening() -> bool:
+    """Whether anybody records what this thread does."""
+    return bool(_recordings.get())
+
+
+def add_spans(spans: Iterable[Span]) -> None:
+    """Record what was timed elsewhere, in this process."""
+    found = tuple(spans)
     for record in _recordings.get():
-        record.stages.append(done)
-    tell(knobs.STAGES, f"{cpu_ms:9.1f} ms  {'  ' * done.depth}{name}")
+        record.spans.extend(found)
 
 
 def telling(level: int) -> bool:

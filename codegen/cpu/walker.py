@@ -2,8 +2,9 @@
 
 Enters: a CPU target. Leaves: object code of `i64 walk(i64 *frame)`, which ships in every artifact like a kernel.
 Next: `runtime/walker.py` lays out the frame and calls it. The frame's first words are the addresses of the program's
-words, of the table of kernel addresses, of the values and of ctx. The result is 0, or 1 + the position of the
-instruction that failed. `PythonWalker` there does the same in plain Python and is the definition; a test compares them.
+words, of the table of kernel addresses, of the values, of ctx and of `clock_gettime`. The result is 0, or 1 + the
+position of the instruction that failed. `PythonWalker` there does the same in plain Python and is the definition; a
+test compares them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ BIT, I32_LLVM, I64_LLVM = ir.IntType(1), ir.IntType(32), I64.llvm
 WORDS_LLVM = I64_LLVM.as_pointer()
 TRUTH = Lanes(MASK, 0)
 
-END, CONST, LAUNCH, COPY = int(Op.END), int(Op.CONST), int(Op.LAUNCH), int(Op.COPY)
+END, CONST, LAUNCH, COPY, MARK = (int(op) for op in (Op.END, Op.CONST, Op.LAUNCH, Op.COPY, Op.MARK))
+MONOTONIC = 1
 
 
 def _word(name: str, gives: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -78,6 +80,14 @@ def copy_bytes(builder: Any, destination: Any, source: Any, size: Any) -> Any:
         builder.position_at_end(after)
         at = offset
     return at
+
+
+@_word("read_clock", VOID)
+def read_clock(builder: Any, clock: Any, values: Any, first: Any) -> Any:
+    """Seconds and nanoseconds of the monotonic clock into values[first] and values[first + 1]."""
+    kind = ir.FunctionType(I32_LLVM, [I32_LLVM, WORDS_LLVM])
+    function = builder.inttoptr(clock, kind.as_pointer())
+    return builder.call(function, [I32_LLVM(MONOTONIC), builder.gep(values, [first])])
 
 
 @_word("compute", TRUTH)
@@ -178,6 +188,9 @@ def walk(frame: Any, stop: Any) -> None:
             if size < 0:
                 return
             copy_bytes(values[program[at + 1]], values[program[at + 2]], size)
+            at += 4
+        elif op == MARK:
+            read_clock(frame[4], values, program[at + 1])
             at += 4
         else:
             if compute(op, values, program[at + 1], values[program[at + 2]], values[program[at + 3]]):

@@ -12,6 +12,8 @@
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.require eq [n, 4], "rebind: rows"
+// CHECK-NEXT:   plan.mark begin "a step"
+// CHECK-NEXT:   plan.mark end "a step"
 plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32>) {
   %a = plan.arena : !plan.buf<[n*16 + 64], i8>
   %t = plan.view %a at [64] : !plan.buf<[n, 4], f32>
@@ -21,4 +23,6 @@ plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32
   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>)
   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
   plan.require eq [n, 4], "rebind: rows"
+  plan.mark begin "a step"
+  plan.mark end "a step"
 }

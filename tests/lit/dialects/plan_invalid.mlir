@@ -39,3 +39,21 @@ plan.func @main("x" = %x : !plan.buf<["n"], f32>) {
 plan.func @main("x" = %x : !plan.buf<[n], f32>) {
   plan.require lt [n, 4], "less"
 }
+// -----
+// CHECK: 'plan.mark' expects an edge out of begin, end, got middle
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  plan.mark middle "step"
+}
+// -----
+// CHECK: 'plan.mark' ends 'a', which is not what began last
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  plan.mark begin "a"
+  plan.mark begin "b"
+  plan.mark end "a"
+  plan.mark end "b"
+}
+// -----
+// CHECK: 'plan.mark' begins 'a', which never ends
+plan.func @main("x" = %x : !plan.buf<[n], f32>) {
+  plan.mark begin "a"
+}
