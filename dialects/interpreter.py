@@ -1,7 +1,8 @@
 """The nn interpreter: a function of nn ops and NumPy arrays enter, the arrays it returns leave. Slow, and the truth.
 
 Each op is its own `evaluate`. Symbols get their values from the shapes of the inputs; what an op requires of sizes is
-checked as the compiled plan checks it. `PELTON_INTERPRET=1`, constant tests and the generic op test run on it.
+checked as the compiled plan checks it. Arrays given for buffers are changed where stores say so. `PELTON_INTERPRET=1`,
+constant tests and the generic op test run on it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pelton.dialects import dims
 from pelton.dialects.nn import GroupOp, WeightOp, YieldOp
 from pelton.dialects.op import NnOp
-from pelton.dialects.types import TensorType, dtype_name
+from pelton.dialects.types import ShapedValueType, dtype_name
 
 Array: TypeAlias = Any
 Arrays: TypeAlias = Mapping[str, Array] | Sequence[Array]
@@ -61,8 +62,8 @@ def _bind(place: str, t: Any, array: Array, sizes: dict[str, int]) -> None:
     """Gives the symbols of `t` the sizes that `array` has; checks dtype and rank."""
     from pelton.dialects.nn.reference import numpy_dtype
 
-    if not isinstance(t, TensorType):
-        raise InterpreterError(f"{place} expects a tensor, got an argument of type {t}")
+    if not isinstance(t, ShapedValueType):
+        raise InterpreterError(f"{place} expects a tensor or a buffer, got an argument of type {t}")
     if array.dtype != numpy_dtype(t.dtype) or array.ndim != t.rank:
         raise InterpreterError(
             f"{place} expects rank {t.rank} of {dtype_name(t.dtype)}, got {array.dtype}{list(array.shape)}"

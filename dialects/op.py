@@ -9,7 +9,8 @@
   or a class that `passes/lower_groups.py` knows by kind (`Reduction`, matmul);
 - `tolerance`: how far compiled code may stand from `evaluate`. Most ops only give `ULP`, steps of the result's dtype;
   an op that sums overrides the method, since its error scales with what it sums and not with the sum;
-- `requires`: what must hold between sizes that only a run knows.
+- `requires`: what must hold between sizes that only a run knows;
+- `effects`: what it does beside computing its results, if anything: `effects.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.dims import Dim
+from pelton.dialects.effects import NONE, Effects, HasEffects
 from pelton.dialects.fold import fold_constants
-from pelton.dialects.types import TensorType, dtype_name
+from pelton.dialects.types import BufferType, TensorType, dtype_name
 
 if TYPE_CHECKING:
     from xdsl.builder import Builder
@@ -66,7 +68,7 @@ class Requirement:
         return lhs == rhs if self.relation == "eq" else lhs <= rhs
 
 
-class NnOp(IRDLOperation, HasFolderInterface):
+class NnOp(IRDLOperation, HasFolderInterface, HasEffects):
     """The base of every tensor op. See the module's docstring for what a subclass gives."""
 
     ULP: ClassVar[Mapping[str, float]] = {}
@@ -77,7 +79,7 @@ class NnOp(IRDLOperation, HasFolderInterface):
     """Whether a call on constants becomes a constant; False where the op is cheaper than the memory of its result."""
 
     @abstractmethod
-    def infer(self) -> Sequence[TensorType]:
+    def infer(self) -> Sequence[TensorType | BufferType]:
         """The result types. Raises VerifyException that says expected and got where the operands do not fit."""
 
     @abstractmethod
@@ -100,6 +102,12 @@ class NnOp(IRDLOperation, HasFolderInterface):
     def requires(self) -> Sequence[Requirement]:
         """Relations between symbolic sizes that `infer` could not decide."""
         return ()
+
+    def effects(self) -> Effects:
+        """What the op does beside computing its results. One that does anything has the trait `DeclaredEffects`, all
+        others `Pure`.
+        """
+        return NONE
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         """The results as constants where all operands are constants and the results are small and exact."""
@@ -140,6 +148,13 @@ class NnOp(IRDLOperation, HasFolderInterface):
         t = self.operands[k].type
         if not isinstance(t, TensorType):
             raise VerifyException(f"'{self.name}' expects a tensor as operand {k}, got {t}")
+        return t
+
+    def buffer(self, k: int = 0) -> BufferType:
+        """The type of operand `k`, a buffer."""
+        t = self.operands[k].type
+        if not isinstance(t, BufferType):
+            raise VerifyException(f"'{self.name}' expects a buffer as operand {k}, got {t}")
         return t
 
     @property

@@ -17,7 +17,7 @@ from pelton.artifact import TensorInfo
 from pelton.dialects.check import location_text, op_text
 from pelton.dialects.nn import GroupOp, WeightOp
 from pelton.dialects.op import NnOp
-from pelton.dialects.types import TensorType
+from pelton.dialects.types import BufferType, ShapedValueType, TensorType
 from pelton.dtype import DType
 from pelton.support.errors import CompileError
 
@@ -74,27 +74,27 @@ def describe(module: ModuleOp, constants: Container[str]) -> Signature:
     return Signature(tuple(inputs), tuple(outputs), weights, tuple(i for i in named if i.name in constants))
 
 
-def info(name: str, t: Attribute) -> TensorInfo:
+def info(name: str, t: Attribute, kinds: type[ShapedValueType] = TensorType) -> TensorInfo:
     """A tensor's description for the artifact; sizes that are expressions keep their text."""
-    if not isinstance(t, TensorType):
+    if not isinstance(t, kinds):
         raise CompileError("a model takes and returns tensors", expected="a !nn.tensor type", got=f"{name}: {t}")
     shape = tuple(d if isinstance(d, int) else str(d) for d in t.shape)
-    return TensorInfo(name, element_type(name, t), shape, t.device.data)
+    return TensorInfo(name, element_type(name, t), shape, t.device.data, isinstance(t, BufferType))
 
 
 def input_info(name: str, t: Attribute) -> TensorInfo:
-    """The description of an input, whose sizes bind the symbols."""
-    for dim in t.shape if isinstance(t, TensorType) else ():
+    """The description of an input, whose sizes bind the symbols. A buffer is an input that the model writes."""
+    for dim in t.shape if isinstance(t, ShapedValueType) else ():
         if not isinstance(dim, int | str):
             raise CompileError(
                 f"the size {dim} of {name} would have to be solved for its symbols",
                 expected="a number or a symbol for each size of an input",
                 got=f"{name}: {t}",
             )
-    return info(name, t)
+    return info(name, t, ShapedValueType)
 
 
-def element_type(name: str, t: TensorType) -> DType:
+def element_type(name: str, t: ShapedValueType) -> DType:
     """The element type of a tensor. Raises CompileError for one that no buffer can hold."""
     try:
         return DType(str(t.dtype))

@@ -1,6 +1,7 @@
 """The types of the `nn` dialect, and dims as IR text.
 
-`!nn.tensor<[batch, 128], f32>` is a tensor value: symbolic dims, element type, device (`"cpu:0"` is not written).
+`!nn.tensor<[batch, 128], f32>` is a tensor value: symbolic dims, element type, device (`"cpu:0"` is not written);
+`!nn.buffer<…>` is mutable memory for one.
 `DimsAttr` holds the canonical dims of `dialects.dims` in one Python tuple, so that hashing and comparing run at C
 speed.
 """
@@ -8,6 +9,7 @@ speed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -93,17 +95,13 @@ class DimsAttr(Data[tuple[Dim, ...]]):
         printer.print_string(f"[{', '.join(map(str, self.data))}]")
 
 
-@irdl_attr_definition
-class TensorType(ParametrizedAttribute, TypeAttribute):
-    """`!nn.tensor<[batch, 128], f32>`, `!nn.tensor<[n], i64, "gpu:0">`: a tensor value and the device that holds it."""
+@dataclass(frozen=True, init=False)
+class ShapedValueType(ParametrizedAttribute, TypeAttribute):
+    """What tensors and buffers have in common: dims, element type, device."""
 
-    name = "nn.tensor"
     dims: DimsAttr
     dtype: Attribute
     device: StringAttr
-
-    def __init__(self, shape: Sequence[Dim], dtype: Attribute, device: str = HOST) -> None:
-        super().__init__(DimsAttr(tuple(shape)), dtype, StringAttr(device))
 
     def verify(self) -> None:
         for dim in self.dims.data:
@@ -117,16 +115,6 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
     @property
     def rank(self) -> int:
         return len(self.dims.data)
-
-    def get_shape(self) -> tuple[int, ...]:
-        """Upstream's view of the dims: whatever is not a number is dynamic."""
-        return tuple(d if isinstance(d, int) else DYNAMIC_INDEX for d in self.dims.data)
-
-    def with_shape(self, shape: Sequence[Dim]) -> TensorType:
-        return TensorType(shape, self.dtype, self.device.data)
-
-    def with_dtype(self, dtype: Attribute) -> TensorType:
-        return TensorType(self.shape, dtype, self.device.data)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -144,6 +132,40 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.dtype)
             if self.device.data != HOST:
                 printer.print_string(f', "{self.device.data}"')
+
+
+@irdl_attr_definition
+class TensorType(ShapedValueType):
+    """`!nn.tensor<[batch, 128], f32>`, `!nn.tensor<[n], i64, "gpu:0">`: a tensor value and the device that holds it."""
+
+    name = "nn.tensor"
+
+    def __init__(self, shape: Sequence[Dim], dtype: Attribute, device: str = HOST) -> None:
+        super().__init__(DimsAttr(tuple(shape)), dtype, StringAttr(device))
+
+    def get_shape(self) -> tuple[int, ...]:
+        """Upstream's view of the dims: whatever is not a number is dynamic."""
+        return tuple(d if isinstance(d, int) else DYNAMIC_INDEX for d in self.dims.data)
+
+    def with_shape(self, shape: Sequence[Dim]) -> TensorType:
+        return TensorType(shape, self.dtype, self.device.data)
+
+    def with_dtype(self, dtype: Attribute) -> TensorType:
+        return TensorType(self.shape, dtype, self.device.data)
+
+
+@irdl_attr_definition
+class BufferType(ShapedValueType):
+    """`!nn.buffer<[batch, 128], f32>`: mutable memory for such a tensor, on a device."""
+
+    name = "nn.buffer"
+
+    def __init__(self, shape: Sequence[Dim], dtype: Attribute, device: str = HOST) -> None:
+        super().__init__(DimsAttr(tuple(shape)), dtype, StringAttr(device))
+
+    def as_tensor(self) -> TensorType:
+        """The type of what it holds."""
+        return TensorType(self.shape, self.dtype, self.device.data)
 
 
 def is_float(dtype: Attribute) -> bool:

@@ -3,7 +3,7 @@
 Before: `func.func @main` packs its weights at every call. After: `func.func @init` packs them and returns them;
 `@main` takes what
 `@init` returns as further arguments, named `prepared0`, `prepared1`, …. Only ops that some weight reaches move:
-constants alone are cheaper where they are used.
+constants alone are cheaper where they are used. What has effects stays.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from pelton.dialects.effects import NONE, effects_of
 from pelton.dialects.nn import BroadcastToOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp
-from pelton.dialects.types import DimsAttr
+from pelton.dialects.types import DimsAttr, ShapedValueType
 
 VIEWS = (ReshapeOp, RebindOp, BroadcastToOp)
 
@@ -63,7 +64,8 @@ def _early(main: func.FuncOp) -> tuple[dict[Operation, None], set[SSAValue]]:
     weighted: set[SSAValue] = set()
     ready: set[SSAValue] = set()
     for op in main.body.block.ops:
-        if isinstance(op, NnOp) and all(v in ready for v in op.operands) and not _symbolic(op):
+        known = isinstance(op, NnOp) and not _symbolic(op) and effects_of(op) == NONE
+        if known and all(v in ready for v in op.operands):
             early[op] = None
             ready.update(op.results)
             if isinstance(op, WeightOp) or any(v in weighted for v in op.operands):
@@ -73,7 +75,10 @@ def _early(main: func.FuncOp) -> tuple[dict[Operation, None], set[SSAValue]]:
 
 def _symbolic(op: NnOp) -> bool:
     """Whether a size known only at run time is in it: in its result's shape, or in what it does, as a dim's value."""
-    known = [op.result_type.dims, *(p for p in op.properties.values() if isinstance(p, DimsAttr))]
+    known = [
+        *(r.type.dims for r in op.results if isinstance(r.type, ShapedValueType)),
+        *(p for p in op.properties.values() if isinstance(p, DimsAttr)),
+    ]
     return not all(isinstance(d, int) for dims in known for d in dims.data)
 
 

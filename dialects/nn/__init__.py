@@ -7,10 +7,11 @@
 | `movement.py`, `indexing.py` | reshape, permute, broadcast_to, rebind; slice, concat, gather |
 | `reduce.py`, `statistics.py` | sum, prod, max, min; mean, argmax, argmin |
 | `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
+| `buffers.py` | mutable memory: buffer_create, load, store, store_slice |
 | `group.py` | what becomes one kernel |
 
 Beside them: `patterns.py` (canonicalization), `expansion.py` (how an op writes itself in smaller ones), `shapes.py`
-(type rules), `reference.py` (NumPy). Made by the graph API and the readers, transformed by `passes/`.
+and `ranges.py` (type rules), `reference.py` (NumPy). Made by the graph API and the readers, transformed by `passes/`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from xdsl.ir import Dialect
 
 from pelton.dialects.dense import DenseAttr
+from pelton.dialects.nn.buffers import BufferCreateOp, LoadOp, StoreOp, StoreSliceOp
 from pelton.dialects.nn.creation import ConstantOp, DimOp, IotaOp, Materialize, RangeOp, ShapeToTensorOp, WeightOp
 from pelton.dialects.nn.elementwise import Elementwise
 from pelton.dialects.nn.group import GroupOp, YieldOp
@@ -32,7 +34,7 @@ from pelton.dialects.nn.rows import ROWS
 from pelton.dialects.nn.select import CastOp, GeluOp, WhereOp
 from pelton.dialects.nn.statistics import ArgmaxOp, ArgminOp, MeanOp
 from pelton.dialects.op import NnOp
-from pelton.dialects.types import DimsAttr, TensorType
+from pelton.dialects.types import BufferType, DimsAttr, TensorType
 
 OPS: tuple[type[NnOp], ...] = (
     *ROWS,
@@ -42,11 +44,12 @@ OPS: tuple[type[NnOp], ...] = (
     SoftmaxOp, LogsoftmaxOp, LayerNormOp, RmsNormOp,
     MatmulOp, PackOp, PackedMatmulOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
+    BufferCreateOp, LoadOp, StoreOp, StoreSliceOp,
 )  # fmt: skip
 BY_NAME: Mapping[str, type[NnOp]] = {op.name.removeprefix("nn."): op for op in OPS}
 """The op classes by the names in the text, without `nn.`."""
 
-NN = Dialect("nn", [*OPS, GroupOp, YieldOp], [DimsAttr, DenseAttr, TensorType], [Materialize()])
+NN = Dialect("nn", [*OPS, GroupOp, YieldOp], [DimsAttr, DenseAttr, TensorType, BufferType], [Materialize()])
 
 __all__ = [
     "BY_NAME",
@@ -56,6 +59,7 @@ __all__ = [
     "ArgmaxOp",
     "ArgminOp",
     "BroadcastToOp",
+    "BufferCreateOp",
     "CastOp",
     "ConcatOp",
     "ConstantOp",
@@ -66,6 +70,7 @@ __all__ = [
     "GroupOp",
     "IotaOp",
     "LayerNormOp",
+    "LoadOp",
     "LogsoftmaxOp",
     "Materialize",
     "MatmulOp",
@@ -83,6 +88,8 @@ __all__ = [
     "ShapeToTensorOp",
     "SliceOp",
     "SoftmaxOp",
+    "StoreOp",
+    "StoreSliceOp",
     "SumOp",
     "WeightOp",
     "WhereOp",

@@ -20,7 +20,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from pelton.dialects.types import TensorType
+from pelton.dialects.effects import DeclaredEffects, Effects, HasEffects, effects_inside
+from pelton.dialects.types import BufferType, TensorType
 
 
 @irdl_op_definition
@@ -37,7 +38,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class GroupOp(IRDLOperation):
+class GroupOp(IRDLOperation, HasEffects):
     """`%y = nn.group "row" (%x, %b) {^bb0(%0 : T, %1 : U): … nn.yield %v : V}`: ops that one kernel computes.
 
     `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another
@@ -48,15 +49,18 @@ class GroupOp(IRDLOperation):
 
     name = "nn.group"
     kind = prop_def(StringAttr)
-    inputs = var_operand_def(TensorType)
+    inputs = var_operand_def()
     outputs = var_result_def(TensorType)
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), Pure())
+    traits = traits_def(IsolatedFromAbove(), DeclaredEffects())
 
     def __init__(self, kind: str, inputs: Sequence[SSAValue], outputs: Sequence[TensorType], body: Region) -> None:
         super().__init__(
             operands=[inputs], properties={"kind": StringAttr(kind)}, result_types=[outputs], regions=[body]
         )
+
+    def effects(self) -> Effects:
+        return effects_inside(self.body.block, self.inputs)
 
     @property
     def yielded(self) -> YieldOp:
@@ -84,6 +88,8 @@ class GroupOp(IRDLOperation):
     def verify_(self) -> None:
         if [i.type for i in self.inputs] != [a.type for a in self.body.block.args]:
             raise VerifyException("'nn.group' expects block arguments of its operands' types")
+        if not all(isinstance(i.type, TensorType | BufferType) for i in self.inputs):
+            raise VerifyException("'nn.group' expects tensors and buffers as operands")
         last = self.body.block.last_op
         if not isinstance(last, YieldOp) or [v.type for v in last.values] != [r.type for r in self.outputs]:
             raise VerifyException("'nn.group' expects to end in an nn.yield of its results' types")

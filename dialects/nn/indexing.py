@@ -16,7 +16,8 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import mismatch_remedy
 from pelton.dialects.nn.movement import Movement
-from pelton.dialects.nn.shapes import at_most, axis_of, replaced, shape_text
+from pelton.dialects.nn.ranges import Ranges
+from pelton.dialects.nn.shapes import axis_of, replaced
 from pelton.dialects.op import Array, Index, Pointwise, Read, Requirement, Sizes
 from pelton.dialects.types import DimsAttr, TensorType
 
@@ -40,58 +41,27 @@ class SliceOp(Movement):
     steps = prop_def(DimsAttr)
 
     @property
+    def ranges(self) -> Ranges:
+        return Ranges.of(self.name, self.starts, self.stops, self.steps, self.tensor().shape)
+
+    @property
     def step_numbers(self) -> tuple[int, ...]:
-        return tuple(d for d in self.steps.data if isinstance(d, int))
+        return self.ranges.steps
 
     def infer(self) -> Sequence[TensorType]:
-        t = self.tensor()
-        for name, values in (("starts", self.starts.data), ("stops", self.stops.data), ("steps", self.step_numbers)):
-            if len(values) != t.rank:
-                raise VerifyException(f"'nn.slice' expects {t.rank} {name} for {t}, got {shape_text(values)}")
-        if 0 in self.step_numbers:
-            raise VerifyException(f"'nn.slice' expects steps other than 0, got {shape_text(self.steps.data)}")
-        for rule in self._rules():
-            if isinstance(low := rule.lhs, int) and isinstance(high := rule.rhs, int) and low > high:
-                raise VerifyException(f"'nn.slice' expects {rule.message}, got {low} > {high}")
-        return [t.with_shape([self._size(k) for k in range(t.rank)])]
-
-    def _size(self, axis: int) -> Dim:
-        start, stop, step = self.starts.data[axis], self.stops.data[axis], self.step_numbers[axis]
-        distance = dims.sub(stop, start) if step > 0 else dims.sub(start, stop)
-        return dims.ceildiv(distance, abs(step))
-
-    def _rules(self) -> list[Requirement]:
-        """What starts and stops keep to, as low ≤ high."""
-        rules: list[Requirement] = []
-        rows = zip(self.starts.data, self.stops.data, self.step_numbers, self.tensor().shape, strict=True)
-        for axis, (start, stop, step, size) in enumerate(rows):
-            low, high, floor, limit = (start, stop, 0, size) if step > 0 else (stop, start, -1, dims.sub(size, 1))
-            words = "0 ≤ start ≤ stop ≤ size" if step > 0 else "-1 ≤ stop ≤ start < size"
-            for x, y in ((floor, low), (low, high), (high, limit)):
-                rules.append(Requirement("le", x, y, f"{words} along axis {axis} of {shape_text(self.tensor().shape)}"))
-        return rules
+        return [self.tensor().with_shape(self.ranges.sizes())]
 
     def requires(self) -> Sequence[Requirement]:
-        return [r for r in self._rules() if not at_most(r.lhs, r.rhs)]
+        return self.ranges.requires()
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
         import numpy as np
 
-        from pelton.dialects.nn import reference
-
-        starts, stops = reference.sizes_of(self.starts.data, sizes), reference.sizes_of(self.stops.data, sizes)
-        places = tuple(
-            slice(start, None if stop < 0 else stop, step) if start >= 0 else slice(0, 0)
-            for start, stop, step in zip(starts, stops, self.step_numbers, strict=True)
-        )
-        picked = inputs[0][places]
+        picked = inputs[0][self.ranges.places(sizes)]
         return [np.ascontiguousarray(picked).reshape(picked.shape)]
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
-        places: list[SSAValue] = []
-        for i, start, step in zip(index, self.starts.data, self.step_numbers, strict=True):
-            places.append(b.add(b.dim(start), b.mul(i, b.index(step))))
-        return read(0, places)
+        return read(0, self.ranges.index(b, index))
 
 
 @irdl_op_definition

@@ -17,8 +17,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from pelton.dialects.dense import DenseAttr
+from pelton.dialects.effects import effects_of, may_swap
 from pelton.dialects.fold import exact_results
-from pelton.dialects.nn import creation, indexing, movement, rows, select
+from pelton.dialects.nn import buffers, creation, indexing, movement, rows, select
 from pelton.dialects.nn.elementwise import Elementwise, RowOp
 from pelton.dialects.op import NnOp
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, dtype_name, is_bool, is_float, is_int
@@ -230,6 +231,41 @@ def trivial_concat(op: indexing.ConcatOp) -> Rewrite:
     return [indexing.ConcatOp.make(*kept, axis=op.axis)] if len(kept) < len(op.operands) else None
 
 
+# buffers
+def whole_store(op: buffers.StoreSliceOp) -> Rewrite:
+    """A store to all of a buffer."""
+    ranges = op.ranges
+    rows = zip(ranges.starts, ranges.stops, ranges.steps, ranges.shape, strict=True)
+    if all((start, stop, step) == (0, size, 1) for start, stop, step, size in rows):
+        return [buffers.StoreOp.make(op.source, op.target)]
+    return None
+
+
+def unseen_store(op: buffers.Storing) -> Rewrite:
+    """What is overwritten, or forgotten with its buffer, before anybody looks need not be stored."""
+    mine, after = op.effects(), op.next_op
+    while after is not None:
+        if isinstance(after, buffers.StoreOp) and after.target is op.target:
+            return []
+        if not may_swap(mine, effects_of(after)):
+            return None
+        after = after.next_op
+    made_by = op.target.owner
+    return [] if isinstance(made_by, buffers.BufferCreateOp) and made_by.parent is op.parent else None
+
+
+def just_stored(op: buffers.LoadOp) -> Rewrite:
+    """What a buffer holds is what was last stored in all of it."""
+    mine, before = op.effects(), op.prev_op
+    while before is not None:
+        if isinstance(before, buffers.StoreOp) and before.target is op.source:
+            return before.source
+        if not may_swap(mine, effects_of(before)):
+            return None
+        before = before.prev_op
+    return None
+
+
 GENERAL: Sequence[tuple[type[Operation], Sequence[Rule]]] = (
     (RowOp, (constant_to_the_right,)),
     (Elementwise, (fold_splats,)),
@@ -251,4 +287,7 @@ SPECIAL: dict[type[Operation], Sequence[Rule]] = {
     movement.PermuteOp: (permute_of_permute, permute_in_place),
     indexing.SliceOp: (whole_slice,),
     indexing.ConcatOp: (trivial_concat,),
+    buffers.LoadOp: (just_stored,),
+    buffers.StoreOp: (unseen_store,),
+    buffers.StoreSliceOp: (whole_store, unseen_store),
 }

@@ -103,6 +103,7 @@ def test_compiled_code_is_what_evaluate_says(target: CpuTarget, form: str, dtype
 def test_every_op_has_calls() -> None:
     tested = {call.op for call in calls()}
     unheard = set(BY_NAME) - tested - {"constant", "weight", "iota", "dim", "range", "shape_to_tensor"}
+    unheard -= {"buffer_create", "load", "store", "store_slice"}  # no functions: tests/models/test_random_buffers.py
     assert not unheard, f"no call tests {', '.join(sorted(unheard))}"
 
 

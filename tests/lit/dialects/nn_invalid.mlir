@@ -103,7 +103,7 @@ func.func @refused(%x: !nn.tensor<[2, 3], f32>) {
   func.return
 }
 // -----
-// CHECK: 'nn.slice' expects 1 starts for !nn.tensor<[4], f32>, got [0, 0]
+// CHECK: 'nn.slice' expects 1 starts for [4], got [0, 0]
 func.func @refused(%x: !nn.tensor<[4], f32>) {
   %0 = nn.slice %x {starts = #nn.dims[0, 0], stops = #nn.dims[4], steps = #nn.dims[1]} : !nn.tensor<[4], f32>
   func.return
@@ -336,6 +336,39 @@ func.func @refused(%x: !nn.tensor<[4], f32>) {
   %0 = nn.group "elementwise" (%x) {
   ^bb0(%a: !nn.tensor<[4], f32>):
     %b = nn.relu %a : !nn.tensor<[4], f32>
+  }
+  func.return
+}
+// -----
+// CHECK: 'nn.store' expects a source of type !nn.tensor<[4], f32>, got !nn.tensor<[5], f32>
+func.func @refused(%x: !nn.tensor<[5], f32>, %b: !nn.buffer<[4], f32>) {
+  nn.store %x, %b : (!nn.tensor<[5], f32>, !nn.buffer<[4], f32>) -> ()
+  func.return
+}
+// -----
+// CHECK: 'nn.store_slice' expects a source of type !nn.tensor<[2], f32>, got !nn.tensor<[4], f32>
+func.func @refused(%x: !nn.tensor<[4], f32>, %b: !nn.buffer<[4], f32>) {
+  nn.store_slice %x, %b {starts = #nn.dims[0], stops = #nn.dims[4], steps = #nn.dims[2]} : (!nn.tensor<[4], f32>, !nn.buffer<[4], f32>) -> ()
+  func.return
+}
+// -----
+// CHECK: operand 'source' at position 0 does not verify
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  %0 = nn.load %x : !nn.tensor<[4], f32>
+  func.return
+}
+// -----
+// CHECK: operand 'x' at position 0 does not verify
+func.func @refused(%x: !nn.buffer<[4], f32>) {
+  %0 = nn.relu %x : (!nn.buffer<[4], f32>) -> !nn.tensor<[4], f32>
+  func.return
+}
+// -----
+// CHECK: 'nn.group' expects tensors and buffers as operands
+func.func @refused(%x: f32, %t: !nn.tensor<[4], f32>) {
+  %0 = nn.group "elementwise" (%x, %t) {
+  ^bb0(%1: f32, %2: !nn.tensor<[4], f32>):
+    nn.yield %2 : !nn.tensor<[4], f32>
   }
   func.return
 }
