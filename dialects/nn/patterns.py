@@ -254,12 +254,17 @@ def unseen_store(op: buffers.Storing) -> Rewrite:
     return [] if isinstance(made_by, buffers.BufferCreateOp) and made_by.parent is op.parent else None
 
 
-def just_stored(op: buffers.LoadOp) -> Rewrite:
-    """What a buffer holds is what was last stored in all of it."""
+def known_contents(op: buffers.LoadOp) -> Rewrite:
+    """What a buffer holds is what was last stored in all of it, or loaded from it with no store since.
+
+    (cse merges loads too, but not past a store to any buffer.)
+    """
     mine, before = op.effects(), op.prev_op
     while before is not None:
         if isinstance(before, buffers.StoreOp) and before.target is op.source:
             return before.source
+        if isinstance(before, buffers.LoadOp) and before.source is op.source:
+            return before.result
         if not may_swap(mine, effects_of(before)):
             return None
         before = before.prev_op
@@ -287,7 +292,7 @@ SPECIAL: dict[type[Operation], Sequence[Rule]] = {
     movement.PermuteOp: (permute_of_permute, permute_in_place),
     indexing.SliceOp: (whole_slice,),
     indexing.ConcatOp: (trivial_concat,),
-    buffers.LoadOp: (just_stored,),
+    buffers.LoadOp: (known_contents,),
     buffers.StoreOp: (unseen_store,),
     buffers.StoreSliceOp: (whole_store, unseen_store),
 }

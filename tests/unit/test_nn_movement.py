@@ -224,7 +224,7 @@ REFUSED: list[tuple[str, list[tuple[tuple[Dim, ...], Attribute]], dict[str, Any]
         "slice",
         [((4,), F32)],
         {"starts": (0, 0), "stops": (1,), "steps": (1,)},
-        "expects 1 starts for !nn.tensor<[4], f32>, got [0, 0]",
+        "expects 1 starts for [4], got [0, 0]",
     ),
     ("slice", [((4,), F32)], {"starts": (0,), "stops": (1,), "steps": (0,)}, "expects steps other than 0, got [0]"),
     (
