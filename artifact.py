@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from pelton.dtype import DType
 from pelton.program import Arena, Cost, Output, Polynomial, Program, SizeOf, check_program
 from pelton.support.errors import ArtifactError
-from pelton.support.files import write_atomically
+from pelton.support.files import read_regular, write_atomically
 
 MAGIC = b"\x93PELTON\n"
 FORMAT_VERSION = 1
@@ -87,11 +87,15 @@ class Artifact(NamedTuple):
     def load(cls, path: str | os.PathLike[str]) -> Artifact:
         """Read a file. Raises ArtifactError naming the path and what was wrong."""
         try:
-            data = Path(path).read_bytes()
+            file = Path(path)
+        except TypeError as error:  # a path of bytes
+            raise ArtifactError(f"a path is a text: {error}") from error
+        try:
+            data = read_regular(file)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             reason = error.strerror if isinstance(error, OSError) else None
-            raise ArtifactError(f"cannot read {os.fspath(path)}: {reason or error}") from error
-        return cls.from_bytes(data, os.fspath(path))
+            raise ArtifactError(f"cannot read {file}: {reason or error}") from error
+        return cls.from_bytes(data, str(file))
 
     def to_bytes(self) -> bytes:
         """The content of the file."""

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class DType(Enum):
-    """An element type; the value is its MLIR spelling."""
+    """An element type. `DType("f32")` takes the MLIR spelling, `DType("float32")` the name; `value` is the former.
+
+    Raises ValueError, listing the types, for anything else.
+    """
 
     bool = "i1"
     int4 = "i4"
@@ -83,7 +86,10 @@ class DType(Enum):
         return self.name.startswith("uint")
 
     def to_numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype; for bfloat16, float8 and the 4-bit integers that of ml_dtypes."""
+        """The NumPy dtype; for bfloat16, float8 and the 4-bit integers that of ml_dtypes.
+
+        Raises ImportError for these where ml_dtypes is not installed.
+        """
         found = _TO_NUMPY.get(self)
         if found is None:
             import numpy
@@ -98,11 +104,16 @@ class DType(Enum):
 
     @classmethod
     def from_numpy(cls, dtype: Any) -> DType:
-        """The type of a NumPy dtype (or of anything `numpy.dtype` takes); ValueError where there is none."""
+        """The type of a NumPy dtype, or of anything that `numpy.dtype` takes but None.
+
+        Raises ValueError where NumPy's type has none here, TypeError for what names no type of NumPy's.
+        """
         if (found := _FROM_NUMPY.get(dtype)) is not None:
             return found
         import numpy
 
+        if dtype is None:  # NumPy takes it for float64
+            raise TypeError("None names no NumPy dtype")
         given = numpy.dtype(dtype)
         if (found := _BY_NAME.get(given.name)) is None or not given.isnative:
             why = "its byte order is foreign" if found else f"supported: {', '.join(_BY_NAME)}"
@@ -111,16 +122,19 @@ class DType(Enum):
         return found
 
     def finfo(self) -> finfo:
-        """Limits of a floating-point type; TypeError for others."""
+        """Limits of a floating-point type. Raises TypeError for others."""
         return finfo(self)
 
 
 class finfo:  # noqa: N801  (named as in NumPy and PyTorch)
-    """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, smallest_subnormal, as floats."""
+    """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, smallest_subnormal, as floats.
+
+    Raises TypeError for another type.
+    """
 
     def __init__(self, dtype: DType) -> None:
-        if not dtype.is_float():
-            raise TypeError(f"finfo takes a floating-point type, got {dtype}")
+        if not isinstance(dtype, DType) or not dtype.is_float():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"finfo takes a floating-point type, got {dtype!r}")
         info: Any = import_module("ml_dtypes").finfo(dtype.to_numpy())
         self.dtype = dtype
         self.bits = dtype.size_in_bits

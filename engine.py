@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 from pelton.artifact import Artifact, ArtifactError, TensorInfo
 from pelton.driver import CPU, Device
@@ -24,7 +24,8 @@ from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support import knobs, options
 from pelton.support.cores import physical_cores
-from pelton.support.errors import ArgumentTypeError, CompileError, GraphError, ReadError
+from pelton.support.errors import ArgumentTypeError, CompileError, GraphError, ReadError, shown
+from pelton.support.files import read_regular
 from pelton.support.options import AssertLevel, LogLevel, Options, SplitKReductionPrecision
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ class CompiledModel:
     """
 
     def __init__(self, artifact: Artifact) -> None:
+        if not isinstance(artifact, Artifact):  # pyright: ignore[reportUnnecessaryIsInstance]
+            got = shown(cast(object, artifact))
+            raise ArgumentTypeError(f"a CompiledModel is made by InferenceSession.compile, not of {got}")
         self.artifact = artifact
 
     def save(self, path: PathLike) -> None:
@@ -149,8 +153,8 @@ class InferenceSession:
         that is missing (before compiling) or has the wrong shape or dtype, and for an environment variable that has
         a value it cannot have; TypeError for a weight that is no array.
         """
-        if isinstance(model, str | os.PathLike) and Path(model).suffix == ".pelton":
-            return self.init(CompiledModel(Artifact.load(model)), weights_registry=weights_registry)
+        if _is_artifact(model):
+            return self.init(model, weights_registry=weights_registry)
         source = _source(model)
         if knobs.INTERPRET.value():
             return Model(_interpreted(source, weights_registry))
@@ -159,16 +163,45 @@ class InferenceSession:
         return Model(NativeExecutable(artifact, bound))
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
-        """Compile without weights. Raises RuntimeError as `load` does."""
+        """Compile without weights. A `.pelton` file is read: it is compiled. Raises RuntimeError as `load` does."""
+        if _is_artifact(model):
+            return CompiledModel(Artifact.load(model))
         return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
 
-    def init(self, compiled: CompiledModel, *, weights_registry: Weights | None = None) -> Model:
-        """A model from a compiled graph and its weights. Raises as `load` does for weights."""
+    def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
+        """A model from a compiled graph, or the path of a `.pelton` file, and its weights; as often as you like.
+
+        Needs no compiler: neither xDSL nor Numba is imported. Raises RuntimeError for a file that cannot be read, is
+        damaged, of another version, or made for another machine; TypeError for anything but a compiled graph; and as
+        `load` does for weights.
+        """
+        if _is_artifact(compiled):
+            compiled = CompiledModel(Artifact.load(compiled))
+        if not isinstance(compiled, CompiledModel):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentTypeError(
+                f"init takes a CompiledModel, got {shown(cast(object, compiled))}", remedy="call compile or load"
+            )
         artifact = compiled.artifact
         return Model(NativeExecutable(artifact, bind_weights(artifact.weights, weights_registry)))
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"
+
+
+def _path(model: Any) -> Path | None:
+    """The path that `model` is, if it is one. Raises ReadError for one that is no text."""
+    if not isinstance(model, str | os.PathLike):
+        return None
+    try:
+        return Path(cast("PathLike", model))
+    except TypeError as error:  # a path of bytes
+        raise ReadError(f"a path is a text: {error}") from error
+
+
+def _is_artifact(model: Any) -> TypeGuard[PathLike]:
+    """Whether it is the path of a compiled model."""
+    path = _path(model)
+    return path is not None and path.suffix == ".pelton"
 
 
 def _checked(devices: Any) -> list[Device]:
@@ -249,13 +282,12 @@ def _naming(path: str) -> Generator[None]:
 
 def _source(model: Any) -> _Source:
     """What `model` asks to compile. Raises RuntimeError for anything but a graph or a readable file."""
-    if isinstance(model, str | os.PathLike):
-        path = Path(cast("PathLike", model))
+    if (path := _path(model)) is not None:
         return _Source(_read(path), {}, path.stem, str(path))
     from pelton.graph import Graph
 
     if not isinstance(model, Graph):
-        raise RuntimeError(
+        raise CompileError(
             f"cannot load a {type(model).__name__}: expected a Graph, or the path of a .mlir or .pelton file"
         )
     try:
@@ -278,7 +310,7 @@ def _read(path: Path) -> Any:
     from pelton.dialects.reader import read_module
 
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else None
         raise ReadError(f"cannot read {path}: {reason or error}") from error

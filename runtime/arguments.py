@@ -68,7 +68,7 @@ def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
         raise ArgumentTypeError(
             f"{place(position, info)} is on another device: {error}", expected=info.device
         ) from error
-    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+    except Exception as error:  # an object's own __dlpack__ may raise anything
         raise ArgumentError(f"{place(position, info)} cannot be used: {error}", expected=str(info)) from error
     if buffer is None:
         raise ArgumentError(

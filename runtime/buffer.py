@@ -17,13 +17,22 @@ from pelton.runtime.device import HOST, Device
 from pelton.runtime.dlpack import export_array, import_array
 from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, view
 from pelton.runtime.memory import address_of, array_over, pool
+from pelton.support.errors import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 class Buffer:
-    """A tensor in a device's memory: `Buffer(dtype, shape, device)` is not initialised. Strides count elements."""
+    """A tensor in a device's memory.
+
+    `Buffer(dtype, shape, device)` is new memory, not initialised, in C order; without a device, of the host. What
+    models return are buffers too. Views share the memory of what they are views of; memory lives for as long as any
+    buffer, array or DLPack capsule over it. `copy.deepcopy` and pickling copy the elements.
+
+    Raises ValueError for no element type, a negative size, or a device whose memory this process cannot use; TypeError
+    for a shape that is no sequence of ints, or a device that is no Device; MemoryError where memory does not suffice.
+    """
 
     __slots__ = ("_address", "_dtype", "_owner", "_shape", "_strides", "_writable")
     _address: int
@@ -62,25 +71,31 @@ class Buffer:
 
     @staticmethod
     def zeros(shape: Sequence[int], dtype: DType, device: Device | None = None) -> Buffer:
-        """A buffer of zeros: all bits are 0."""
+        """A new buffer in which all bits are 0. Raises as `Buffer` does."""
         buffer = Buffer(dtype, shape, device)
         ctypes.memset(buffer.address, 0, buffer.nbytes)
         return buffer
 
     @staticmethod
     def scalar(value: Any, dtype: DType, device: Device | None = None) -> Buffer:
-        """A rank-0 buffer. Raises ValueError where the type cannot hold the value."""
+        """A new rank-0 buffer of a Python or NumPy number, rounded to the type (towards 0 for an integer).
+
+        Raises ValueError where the type cannot hold the value and for what is no number; else as `Buffer` does.
+        """
         buffer = Buffer(dtype, (), device)
         try:
             with np.errstate(all="ignore"):
-                buffer.to_numpy()[()] = value
+                buffer.to_numpy()[()] = _number(value)
         except (OverflowError, TypeError, ValueError) as error:
-            raise ValueError(f"{value!r} cannot be a {buffer.dtype.name}: {error}") from None
+            raise ValueError(f"{shown(value)} cannot be a {buffer.dtype.name}: {error}") from None
         return buffer
 
     @staticmethod
     def from_numpy(array: NDArray[Any]) -> Buffer:
-        """The array's own memory when it is C-contiguous and writable, else a copy."""
+        """The array's own memory when it is C-contiguous and writable, else a copy.
+
+        Raises TypeError for what is no array, ValueError for an array of a dtype without a `DType`.
+        """
         if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}")
         alias = alias_array(array)
@@ -90,7 +105,9 @@ class Buffer:
     def from_dlpack(array: Any, *, copy: bool | None = None) -> Buffer:
         """The object's own memory when it is C-contiguous and writable, else a copy.
 
-        `copy=True` always copies; `copy=False` raises BufferError rather than copy.
+        `copy=True` always copies; `copy=False` raises BufferError rather than copy. Raises BufferError too where the
+        memory is on another device or cannot be exchanged, TypeError for an object without `__dlpack__`, ValueError
+        for a dtype without a `DType`, and what the object itself raises.
         """
         alias = alias_any(array)
         if alias is None:
@@ -102,17 +119,17 @@ class Buffer:
 
     @property
     def dtype(self) -> DType:
-        """The element type."""
+        """The type of the elements."""
         return self._dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes."""
+        """The sizes, one per axis; `()` for rank 0."""
         return self._shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps along each axis, in elements."""
+        """The steps along each axis, in elements (not bytes); negative where a view runs backwards."""
         return c_strides(self._shape) if self._strides is None else self._strides
 
     @property
@@ -122,17 +139,17 @@ class Buffer:
 
     @property
     def num_elements(self) -> int:
-        """The product of the sizes."""
+        """The product of the sizes; 1 for rank 0."""
         return math.prod(self._shape)
 
     @property
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """The bytes of one element."""
         return self._dtype.size_in_bytes
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The bytes of all elements."""
         return self.num_elements * self.element_size
 
     @property
@@ -142,7 +159,7 @@ class Buffer:
 
     @property
     def address(self) -> int:
-        """Where the first element lies."""
+        """Where the first element lies, as a number of bytes."""
         return self._address
 
     @property
@@ -186,7 +203,10 @@ class Buffer:
         return False
 
     def to_numpy(self) -> NDArray[Any]:
-        """An array over the same memory."""
+        """An array over the same memory, read-only where the buffer is.
+
+        bfloat16, float8 and the 4-bit integers are arrays of the dtypes of ml_dtypes.
+        """
         return array_over(self._owner, self._address, self._dtype, self._shape, self._strides, self._writable)
 
     def item(self) -> Any:
@@ -197,12 +217,15 @@ class Buffer:
         return float(value) if self._dtype.is_float() else bool(value) if self._dtype is DType.bool else int(value)
 
     def to(self, device: Device) -> Buffer:
-        """Itself: there is only the host."""
-        require_host(device)
+        """The buffer on `device`: itself where it is there already, else a copy.
+
+        Raises TypeError for what is no Device, ValueError for a device whose memory this process cannot use.
+        """
+        require_host(_device(device))
         return self
 
     def copy(self, device: Device | None = None) -> Buffer:
-        """A contiguous copy."""
+        """A contiguous copy, in C order; without a device, where the buffer is. Raises as `Buffer` does."""
         new = Buffer(self._dtype, self._shape, device)
         new.to_numpy()[...] = self.to_numpy()
         return new
@@ -212,7 +235,11 @@ class Buffer:
         return self if self.is_contiguous else self.copy()
 
     def view(self, dtype: DType, shape: Sequence[int] | None = None) -> Buffer:
-        """The same bytes as another type; without a shape the last axis takes the difference in size."""
+        """The same bytes as another type; without a shape the last axis takes the difference in size.
+
+        Raises ValueError where the buffer is not contiguous, the bytes do not divide, or the shape has another number
+        of them; TypeError for a shape that is no sequence of ints.
+        """
         dtype = DType(dtype)
         if not self.is_contiguous:
             raise ValueError("only a contiguous buffer can be viewed as another type; call contiguous() first")
@@ -227,20 +254,33 @@ class Buffer:
         return Buffer.over(self._owner, self._address, dtype, sizes, writable=self._writable)
 
     def inplace_copy_from(self, src: Buffer) -> None:
-        """Overwrite with the elements of a buffer of the same shape and type."""
+        """Overwrite with the elements of a buffer of the same shape and type; the two may overlap.
+
+        Raises TypeError for what is no Buffer, ValueError for another shape or type and where this one is read-only.
+        """
+        if not isinstance(src, Buffer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"inplace_copy_from takes a Buffer, got {type(src).__name__}")
         if (self._dtype, self._shape) != (src.dtype, src.shape):
             raise ValueError(f"cannot copy {src.type} into {self.type}: types and shapes must be equal")
         self._require_writable()
         self.to_numpy()[...] = src.to_numpy()
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Buffer:
-        """A view: ints, slices (any step), `...` and None, as in NumPy."""
+        """A view: ints, slices (any step but 0), `...` and None, as in NumPy.
+
+        Raises IndexError for an index out of range and for more indices than axes, TypeError for an index of another
+        kind (there is no indexing by arrays), ValueError for a step of 0.
+        """
         offset, shape, strides = view(index, self._shape, self.strides)
         address = self._address + offset * self.element_size
         return Buffer.over(self._owner, address, self._dtype, shape, strides, self._writable)
 
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
-        """Write into a view: from a buffer of the same shape and type, or from what NumPy can broadcast there."""
+        """Write into a view: from a buffer of the same shape and type, or from what NumPy can assign there.
+
+        Raises as indexing does; ValueError where the buffer is read-only or the value does not fit; TypeError or
+        OverflowError for a value that is no number of this type.
+        """
         part = self[index]
         if isinstance(value, Buffer):
             part.inplace_copy_from(value)
@@ -249,14 +289,29 @@ class Buffer:
             part.to_numpy()[...] = value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one."""
         return np.array(self.to_numpy(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> object:
-        """A DLPack capsule over the memory."""
+        """A DLPack capsule over the memory; options as the array API standard has them.
+
+        Raises BufferError for what DLPack cannot carry: read-only memory to a consumer from before DLPack 1.0, 4-bit
+        integers, another device.
+        """
         return export_array(self.to_numpy(), self._dtype, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        """Device type and id, as DLPack numbers them: (1, 0), the host."""
         return (1, 0)
+
+    def __deepcopy__(self, memo: object) -> Buffer:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _from_bytes, (self._dtype, self._shape, self.contiguous().to_numpy().tobytes())
+
+    def __copy__(self) -> Buffer:
+        return self[...]
 
     def __repr__(self) -> str:
         return f"Buffer({self._dtype!r}, {self._shape}, {self.device!r})"
@@ -266,9 +321,38 @@ class Buffer:
             raise ValueError(f"{self.type} is read-only")
 
 
+def _device(device: object) -> Device:
+    """The device. Raises TypeError where it is none."""
+    if not isinstance(device, Device):
+        raise TypeError(f"expected a Device, got {type(device).__name__}")
+    return device
+
+
+def _from_bytes(dtype: DType, shape: tuple[int, ...], data: bytes) -> Buffer:
+    """A pickled buffer: new memory with these bytes."""
+    buffer = Buffer(dtype, shape)
+    if len(data) != buffer.nbytes:
+        raise ValueError(f"{buffer.type} has {buffer.nbytes} bytes, got {len(data)}")
+    ctypes.memmove(buffer.address, data, len(data))
+    return buffer
+
+
+def _number(value: Any) -> bool | int | float:
+    """A Python or NumPy number, or one in a rank-0 array, as Python's. Raises TypeError or ValueError for others."""
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        value = array[()] if array.ndim == 0 else array
+    if isinstance(value, np.generic):
+        number = cast(Any, value)
+        return float(number) if DType.from_numpy(number.dtype).is_float() else number.item()
+    if isinstance(value, bool | int | float):
+        return value
+    raise TypeError("it is no number")
+
+
 def require_host(device: Device | None) -> None:
-    """Raise ValueError unless the device is the host (None means the host)."""
-    if device is not None and device != HOST:
+    """Raise ValueError unless the device is the host (None means the host), TypeError where it is no device."""
+    if device is not None and _device(device) != HOST:
         raise ValueError(f"{device!r} has no memory this process can use")
 
 

@@ -13,11 +13,16 @@ CUDA_DRIVER = "libcuda.so.1"
 
 @total_ordering
 class Device:
-    """A place that holds memory and runs kernels: `CPU()` or `Accelerator()`. Devices with equal ids are equal."""
+    """A place that holds memory and runs kernels: `CPU()` or `Accelerator()`.
+
+    Devices of one label and id are equal, have one hash, and are ordered by them. They do not change.
+    """
 
     __slots__ = ("id", "label", "name")
     label: str
+    """The kind: "cpu" or "gpu"."""
     id: int
+    """The number among those of its kind, from 0."""
     name: str
     """As types in the IR and the artifact spell it: "cpu:0"."""
 
@@ -27,7 +32,7 @@ class Device:
 
     @property
     def api(self) -> str:
-        """The interface it is programmed through: "cpu"."""
+        """The interface it is programmed through, such as "cpu"."""
         return self.label
 
     @property
@@ -42,7 +47,7 @@ class Device:
 
     @property
     def stats(self) -> Mapping[str, int]:
-        """Memory in bytes: `total_memory` and `free_memory`."""
+        """Memory in bytes, now: `total_memory` and `free_memory`."""
         page = os.sysconf("SC_PAGE_SIZE")
         return {
             "total_memory": os.sysconf("SC_PHYS_PAGES") * page,
@@ -50,7 +55,9 @@ class Device:
         }
 
     def can_access(self, other: Device) -> bool:
-        """Whether kernels here may use the other device's memory directly."""
+        """Whether kernels here may use the other device's memory directly. Raises TypeError for what is no Device."""
+        if not isinstance(other, Device):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"can_access takes a Device, got {type(other).__name__}")
         return self == other
 
     def synchronize(self) -> None:
@@ -62,14 +69,16 @@ class Device:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and (self.label, self.id) == (other.label, other.id)
 
-    def __lt__(self, other: Device) -> bool:
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
         return (self.label, self.id) < (other.label, other.id)
 
     def __hash__(self) -> int:
         return hash((self.label, self.id))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.id,)
+        return (Device, (self.label, self.id)) if type(self) is Device else (type(self), (self.id,))
 
     def __str__(self) -> str:
         return self.name
@@ -79,7 +88,10 @@ class Device:
 
 
 class CPU(Device):
-    """The host. There is one, `CPU(0)`; -1 means the default. Another id raises ValueError."""
+    """The host. There is one, `CPU(0)`; -1 means the default.
+
+    Raises ValueError for another id, TypeError for what is no int.
+    """
 
     __slots__ = ()
 
@@ -91,7 +103,10 @@ class CPU(Device):
 
 
 class Accelerator(Device):
-    """A GPU. Raises RuntimeError that says what was looked for."""
+    """A GPU; -1 means the default.
+
+    Raises RuntimeError that says what was looked for where there is none, TypeError for an id that is no int.
+    """
 
     __slots__ = ()
 
@@ -112,12 +127,12 @@ def check_id(id: object) -> None:
 
 
 def accelerator_count() -> int:
-    """How many GPUs `Accelerator` can be asked for."""
+    """How many GPUs `Accelerator` can be asked for; 0 without an NVIDIA driver."""
     return 0
 
 
 def accelerator_api() -> str:
-    """The API of the accelerators, or the host's where there are none."""
+    """The API of the accelerators, or the host's, "cpu", where there are none."""
     return HOST.api
 
 

@@ -34,6 +34,10 @@ class Memory:
     def __del__(self) -> None:
         self._pool.give_back(self)
 
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """Copies would give the block back twice."""
+        raise TypeError("memory is not copied or pickled by itself; copy the buffer over it")
+
 
 class Pool:
     """Free blocks by size. At most about `limit` bytes wait here; beyond, all of them are let go.

@@ -58,7 +58,7 @@ def _alias(info: TensorInfo, value: Any) -> Buffer:
             return buffer
         if hasattr(value, "__array_interface__"):
             return alias_array(np.asarray(value))
-    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+    except Exception as error:  # an object's own __dlpack__ may raise anything
         raise WeightError(f"weight {info.name!r} cannot be read: {error}", expected=str(info)) from error
     raise ArgumentTypeError(
         f"weight {info.name!r} is a {type(value).__name__}, which has neither __dlpack__ nor __array_interface__",

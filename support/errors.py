@@ -112,6 +112,15 @@ def shortened(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def shown(value: object) -> str:
+    """A short text or number as it is; of anything else, whose text may be of any length, the type."""
+    if isinstance(value, str):
+        return repr(shortened(value, 80))
+    short = isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= 64)
+    kind = type(value).__name__
+    return repr(value) if short else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 class KnobError(PeltonError, ValueError):
     """An environment variable holds a value it cannot have."""
 

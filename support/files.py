@@ -1,9 +1,19 @@
-"""Writing files. Enters: a path and bytes. Leaves: the whole file, or nothing. Artifacts, cache and dumps use it."""
+"""Files, whole or not at all. Enters: a path, and bytes to write. Leaves: bytes. Artifacts, cache and dumps use it."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a regular file: a pipe or a device could keep a reader waiting, or never end. Raises OSError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

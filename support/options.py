@@ -12,7 +12,7 @@ from operator import index
 from typing import Any, NamedTuple, TypeVar, cast
 
 from pelton.support import knobs
-from pelton.support.errors import ArgumentError, ArgumentTypeError, KnobError
+from pelton.support.errors import ArgumentError, ArgumentTypeError, KnobError, shown
 
 E = TypeVar("E", bound=Enum)
 
@@ -96,20 +96,15 @@ def precision(value: object) -> SplitKReductionPrecision:
 def _unknown(kind: type[E], value: object) -> E:
     names = ", ".join(kind.__members__)
     raise ArgumentTypeError(
-        f"{_shown(value)} is no {kind.__name__}", expected=f"a {kind.__name__}, or one of {names}"
+        f"{shown(value)} is no {kind.__name__}", expected=f"a {kind.__name__}, or one of {names}"
     ) from KeyError(value)
-
-
-def _shown(value: object) -> str:
-    """A text as it is; of other things, whose own text may be of any length, the type."""
-    return repr(value[:80]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def profiling_mode(value: object) -> str:
     """One of the modes, as it is. Raises ValueError listing them."""
     if not isinstance(value, str) or value not in knobs.PROFILING_MODES:
         modes = ", ".join(map(repr, knobs.PROFILING_MODES))
-        raise ArgumentError(f"{_shown(value)} is no mode of profiling", expected=f"one of {modes}")
+        raise ArgumentError(f"{shown(value)} is no mode of profiling", expected=f"one of {modes}")
     return value
 
 

@@ -1,10 +1,35 @@
-"""pelton.driver.Buffer, against NumPy."""
+"""pelton.driver.Buffer, against NumPy.
+
+| promise | test |
+|---|---|
+| `Buffer(dtype, shape, device)` | test_a_new_buffer, test_bad_shapes, test_other_devices |
+| `zeros` | test_every_type_goes_to_numpy_and_back |
+| `scalar` | test_scalars, test_what_is_no_scalar |
+| `from_numpy` | test_from_numpy_is_zero_copy_when_it_can_be, test_what_is_no_array |
+| `from_dlpack` | test_from_dlpack_copies_on_demand_or_need, test_dlpack_there_and_back, test_what_is_no_array |
+| `to_numpy` aliases | test_numpy_takes_buffers_without_copying, test_memory_outlives_its_owner |
+| `item` | test_items |
+| `to(device)` | test_copies, test_other_devices |
+| `copy`, `contiguous` | test_copies, test_copies_of_copy_and_pickle |
+| `view(dtype, shape)` | test_views_as_other_types |
+| `inplace_copy_from` | test_copies, test_inplace_copy_from_refuses |
+| `__getitem__` | test_views_are_numpys, test_views_of_views, test_bad_indices |
+| `__setitem__` | test_assignment, test_read_only |
+| `dtype`, `shape`, `strides`, `rank`, `num_elements`, `element_size` | test_a_new_buffer |
+| `is_contiguous` | test_views_are_numpys |
+| `is_host`, `device`, `pinned` | test_a_new_buffer |
+| `__dlpack__` | test_dlpack_there_and_back, test_dlpack_refuses |
+| `__dlpack_device__` | test_numpy_takes_buffers_without_copying |
+| bf16 and fp8 are ml_dtypes' in NumPy | test_every_type_goes_to_numpy_and_back |
+"""
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import gc
 import itertools
+import pickle
 import random
 import threading
 import weakref
@@ -16,10 +41,24 @@ import pytest
 
 from pelton.driver import CPU, Buffer, Device
 from pelton.dtype import DType
+from pelton.runtime.buffer import alias_any, alias_array
 from pelton.runtime.memory import POOL_BYTES, Pool, rounded
 
 F32 = DType.float32
 Array = np.ndarray[Any, Any]
+
+
+class Foreign:
+    """Another library's tensor, which knows DLPack and nothing else."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __dlpack__(self, **options: Any) -> object:
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
 
 
 def numbers(*shape: int) -> Array:
@@ -54,15 +93,7 @@ def test_every_type_goes_to_numpy_and_back(dtype: DType) -> None:
 def test_dlpack_there_and_back(dtype: DType) -> None:
     b = Buffer.zeros((2, 3), dtype)
     b[1, 2] = 1
-
-    class Foreign:
-        def __dlpack__(self, **options: Any) -> object:
-            return b.__dlpack__(**options)
-
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return b.__dlpack_device__()
-
-    again = Buffer.from_dlpack(Foreign())
+    again = Buffer.from_dlpack(Foreign(b))
     assert (again.address, again.dtype, again.shape) == (b.address, dtype, (2, 3))
     assert again[1, 2].item() == 1
 
@@ -207,9 +238,9 @@ def test_copies() -> None:
     assert b.contiguous() is b and b.to(CPU()) is b
     part = b[:, 1:3]
     assert not part.is_contiguous and part.strides == (4, 1)
-    for copy in (part.contiguous(), part.copy(), part.copy(CPU())):
-        assert copy.is_contiguous and copy.address != part.address
-        np.testing.assert_array_equal(copy.to_numpy(), part.to_numpy())
+    for other in (part.contiguous(), part.copy(), part.copy(CPU())):
+        assert other.is_contiguous and other.address != part.address
+        np.testing.assert_array_equal(other.to_numpy(), part.to_numpy())
     target = Buffer.zeros((3, 2), F32)
     target.inplace_copy_from(part)
     np.testing.assert_array_equal(target.to_numpy(), part.to_numpy())
@@ -234,15 +265,95 @@ def test_views_as_other_types() -> None:
         b[:, :2].view(DType.int32)
 
 
-def test_items_and_scalars() -> None:
-    assert Buffer.from_numpy(numbers(1, 1)).item() == 0
+def test_items() -> None:
+    assert Buffer.from_numpy(numbers(1, 1)).item() == 0 and Buffer.from_numpy(numbers(2, 3))[1, 2].item() == 5
     for shape in ((2,), (0,)):
         with pytest.raises(ValueError, match="one element"):
             Buffer.zeros(shape, F32).item()
-    with pytest.raises(ValueError, match="300"):
-        Buffer.scalar(300, DType.uint8)
-    with pytest.raises(ValueError, match="cannot be"):
-        Buffer.scalar("x", F32)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (7, F32, 7.0), (2.75, DType.int32, 2), (-2.75, DType.int8, -2), (True, F32, 1.0), (0.1, DType.bool, True),
+        (np.int64(3), DType.uint8, 3), (np.float64(0.5), DType.bfloat16, 0.5), (np.array(4), F32, 4.0),
+        (ml_dtypes.bfloat16(1.5), F32, 1.5), (2**64 - 1, DType.uint64, 2**64 - 1), (float("inf"), F32, float("inf")),
+    ],
+)  # fmt: skip
+def test_scalars(value: Any, dtype: DType, expected: object) -> None:
+    scalar = Buffer.scalar(value, dtype)
+    assert (scalar.shape, scalar.dtype, scalar.item()) == ((), dtype, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "message"),
+    [
+        (300, DType.uint8, "300 cannot be a uint8"), (-1, DType.uint8, "-1"), (2**64, DType.int64, "int64"),
+        (float("nan"), DType.int32, "nan"), (1e300, DType.int64, "1e"),
+        (float("inf"), DType.int8, "inf"), ("3", F32, "'3' .* no number"), (b"3", F32, "a bytes .* no number"),
+        (None, F32, "NoneType"), (1j, F32, "a complex"), (np.complex64(1), F32, "complex64"), ([1], F32, "a list"),
+        (np.zeros(1), F32, "a ndarray"), (np.str_("3"), F32, "no DType"), (np.datetime64(3, "s"), F32, "no DType"),
+    ],
+)  # fmt: skip
+def test_what_is_no_scalar(value: Any, dtype: DType, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Buffer.scalar(value, dtype)
+
+
+def test_a_scalar_too_large_to_be_printed() -> None:
+    with pytest.raises(ValueError, match="an int cannot be a float32"):
+        Buffer.scalar(10**6000, F32)
+
+
+def test_copies_of_copy_and_pickle() -> None:
+    """A copy of the elements, but for `copy.copy`, which is a view; no block of the pool is given back twice."""
+    array = numbers(3, 4)
+    part = Buffer.from_numpy(array)[:, 1:3]
+    view = copy.copy(part)
+    assert (view.address, view.strides) == (part.address, part.strides)
+    for other in (copy.deepcopy(part), pickle.loads(pickle.dumps(part)), copy.deepcopy({"b": [part]})["b"][0]):
+        assert other.is_contiguous and other.address != part.address and other.writable
+        np.testing.assert_array_equal(other.to_numpy(), array[:, 1:3])
+    low = Buffer.zeros((2,), DType.bfloat16)
+    low[1] = 1.5
+    again = pickle.loads(pickle.dumps(low))
+    assert again.dtype is DType.bfloat16 and again[1].item() == 1.5
+    memory = Pool().take(10)
+    for refused in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="not copied"):
+            refused(memory)
+
+
+@pytest.mark.parametrize("bad", [None, 3, [1.0], np.zeros(2, np.float32), "text"])
+def test_inplace_copy_from_refuses(bad: Any) -> None:
+    with pytest.raises(TypeError, match=f"takes a Buffer, got {type(bad).__name__}"):
+        Buffer.zeros((2,), F32).inplace_copy_from(bad)
+
+
+def test_read_only() -> None:
+    array = numbers(3)
+    array.flags.writeable = False
+    fixed = alias_array(array)
+    assert not fixed.writable and not fixed.to_numpy().flags.writeable and not fixed[1:].writable
+    for write in (
+        lambda: fixed.inplace_copy_from(Buffer.zeros((3,), F32)),
+        lambda: fixed.__setitem__(0, 1.0),
+        lambda: fixed[1:].__setitem__(0, Buffer.zeros((), F32)),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    assert Buffer.from_dlpack(fixed).writable and array.tolist() == [0, 1, 2]
+
+
+def test_dlpack_refuses() -> None:
+    with pytest.raises(BufferError):
+        Buffer.zeros((2,), DType.int4).__dlpack__()
+    with pytest.raises(BufferError):
+        Buffer.zeros((2,), F32).__dlpack__(dl_device=(2, 0))
+    fixed = alias_array(np.frombuffer(bytes(8), np.float32))
+    with pytest.raises(BufferError):
+        fixed.__dlpack__()
+    assert not alias_any(Foreign(fixed)).writable  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -272,6 +383,12 @@ def test_other_devices() -> None:
     ):
         with pytest.raises(ValueError, match="gpu"):
             make()
+    for bad in ("cpu", 0, None, DType.int8):
+        with pytest.raises(TypeError, match="expected a Device"):
+            Buffer.zeros((1,), F32).to(bad)  # type: ignore[arg-type]
+        if bad is not None:
+            with pytest.raises(TypeError, match="expected a Device"):
+                Buffer(F32, (1,), bad)  # type: ignore[arg-type]
 
 
 def test_the_pool_gives_blocks_again_and_keeps_few() -> None:

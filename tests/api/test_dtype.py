@@ -1,4 +1,14 @@
-"""pelton.dtype.DType."""
+"""pelton.dtype.DType.
+
+| promise | test |
+|---|---|
+| which types there are | test_the_types |
+| `DType("f32")` takes the MLIR spelling | test_spellings, test_what_is_no_type |
+| `is_float`, `is_integral` | test_kinds |
+| `size_in_bytes` | test_kinds, test_numpy_and_back |
+| `to_numpy`, `from_numpy` | test_numpy_and_back, test_numpy_types_without_counterpart, test_what_names_no_numpy_type |
+| `finfo` | test_finfo, test_finfo_of_an_integer |
+"""
 
 from __future__ import annotations
 
@@ -20,6 +30,13 @@ SPELLINGS = {
     "f8E5M2": DType.float8_e5m2, "f8E5M2FNUZ": DType.float8_e5m2fnuz, "f8E8M0FNU": DType.float8_e8m0fnu,
     "float32": DType.float32, "bool": DType.bool, "bfloat16": DType.bfloat16,
 }  # fmt: skip
+
+
+def test_the_types() -> None:
+    integers = {f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)}
+    floats = {"float16", "bfloat16", "float32", "float64"}
+    eights = {f"float8_{kind}" for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
+    assert {d.name for d in DType} == {"bool"} | integers | floats | eights
 
 
 @pytest.mark.parametrize(("text", "dtype"), SPELLINGS.items())
@@ -59,6 +76,12 @@ def test_numpy_types_without_counterpart(bad: Any) -> None:
         DType.from_numpy(bad)
 
 
+@pytest.mark.parametrize("bad", [None, "f33", 3, [1], object(), b"\xff"])
+def test_what_names_no_numpy_type(bad: Any) -> None:
+    with pytest.raises(TypeError):
+        DType.from_numpy(bad)
+
+
 @pytest.mark.parametrize("dtype", [d for d in DType if d.is_float()], ids=lambda d: d.name)
 def test_finfo(dtype: DType) -> None:
     info = finfo(dtype)
@@ -68,9 +91,10 @@ def test_finfo(dtype: DType) -> None:
     assert dtype.finfo().max == info.max and str(dtype.name) in repr(info)
 
 
-def test_finfo_of_an_integer() -> None:
-    with pytest.raises(TypeError, match="int32"):
-        finfo(DType.int32)
+@pytest.mark.parametrize("bad", [DType.int32, DType.bool, "f32", 3, None])
+def test_finfo_of_an_integer(bad: Any) -> None:
+    with pytest.raises(TypeError, match="finfo takes a floating-point type"):
+        finfo(bad)
 
 
 def test_ml_dtypes_is_imported_only_when_needed() -> None:

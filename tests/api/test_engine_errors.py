@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,43 @@ def test_folders(name: str, session: InferenceSession, tmp_path: Path) -> None:
         session.load(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["pipe.mlir", "pipe.pelton"])
+def test_what_would_keep_a_reader_waiting(name: str, session: InferenceSession, tmp_path: Path) -> None:
+    """A pipe that nobody writes to, and a device that never ends."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(RuntimeError, match=f"{name}: it is no regular file"):
+        session.load(tmp_path / name)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(RuntimeError, match=f"{name}: it is no regular file"):
+        session.load(tmp_path / name)
+
+
+class OddPath:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __fspath__(self) -> Any:
+        return self.value
+
+
+@pytest.mark.parametrize("path", [OddPath(b"model.mlir"), OddPath(b"model.pelton"), OddPath(3), "\ud800.mlir", "", "."])
+def test_paths_that_are_none(path: Any, session: InferenceSession) -> None:
+    for call in (session.load, session.compile):
+        with pytest.raises(RuntimeError, match=r"path is a text|cannot read|no kind that can be loaded"):
+            call(path)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, 3, "model.mlir", b"model.pelton", Graph, object()], ids=lambda m: type(m).__name__
+)
+def test_what_cannot_be_initialised(bad: Any, session: InferenceSession) -> None:
+    with pytest.raises(TypeError, match="init takes a CompiledModel"):
+        session.init(bad)
+    with pytest.raises(TypeError, match="made by InferenceSession"):
+        CompiledModel(bad)
+
+
 @pytest.mark.parametrize(
     "model", [None, 3, b"model.mlir", ["model.mlir"], lambda x: x, Graph], ids=lambda m: type(m).__name__
 )
@@ -208,8 +246,9 @@ def test_weights_are_checked_for_saved_models_too(session: InferenceSession, tmp
     for registry, kind, message in WEIGHTS.values():
         with pytest.raises(kind, match=message):
             session.load(tmp_path / "weighty.pelton", weights_registry=registry)
-        with pytest.raises(kind, match=message):
-            session.init(CompiledModel(compiled.artifact), weights_registry=registry)
+        for saved in (compiled, tmp_path / "weighty.pelton", session.compile(str(tmp_path / "weighty.pelton"))):
+            with pytest.raises(kind, match=message):
+                session.init(saved, weights_registry=registry)
 
 
 def test_more_weights_than_needed_are_fine(session: InferenceSession) -> None:
