@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from pelton.artifact import TensorInfo
 from pelton.dialects.interpreter import InterpreterError, run
 from pelton.runtime.buffer import Buffer
+from pelton.runtime.memory import array_over
 from pelton.runtime.plan import Shapes
 from pelton.support.errors import AssertionFailed
 
@@ -31,13 +32,15 @@ class InterpretedModel:
     module: ModuleOp
     weights: Mapping[str, Any]
 
-    def run(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
-        """The outputs for `arguments`, in new memory even where the graph returns what it is given.
+    def run(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
+        """The outputs for arguments at these addresses, in new memory even where the graph returns what it is given.
 
         Raises AssertionFailed where an op meets what it requires not to happen.
         """
+        places = zip(addresses, self.inputs, shapes, strict=True)
+        arguments = [array_over(None, address, info.dtype, shape, None, True) for address, info, shape in places]
         try:
-            results = run(self.module, [a.to_numpy() for a in arguments], self.weights)
+            results = run(self.module, arguments, self.weights)
         except InterpreterError as error:
             raise AssertionFailed(str(error)) from error
         return [Buffer.from_numpy(np.array(result, order="C")) for result in results]

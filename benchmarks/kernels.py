@@ -166,13 +166,7 @@ def transpose(m: int, n: int) -> Workload:
     )
 
 
-def add(n: int) -> Workload:
-    """With few elements, what a call costs."""
-    return Workload(f"add {n}", ((n,), (n,)), lambda x, y: x + y, lambda x, y: x + y, lambda x, y: x + y)
-
-
 WORKLOADS: Sequence[Workload] = (
-    add(4),
     *(gemm(n, n, n) for n in (64, 256, 512, 1024)),
     gemm(512, 3072, 768),
     *(linear(*shape) for shape in ((128, 384, 384), (128, 1536, 384), (128, 384, 1536), (512, 3072, 768))),

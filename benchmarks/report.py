@@ -19,7 +19,7 @@ HISTORY = HERE / "results" / "history.jsonl"
 PAGE = HERE.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- figures: make bench ARGS=--publish -->", "<!-- end of figures -->"
 HEADER = "| | pelton | target | time / torch | time / NumPy |\n|---|---|---|---|---|"
-PACKAGES = ("numpy", "numba", "llvmlite", "xdsl", "torch")
+PACKAGES = ("numpy", "numba", "llvmlite", "xdsl", "torch", "onnxruntime")
 
 
 @dataclass(frozen=True)

@@ -1,58 +1,80 @@
-"""What users pass to `execute`, to buffers that fit. Enters: arguments and the inputs' descriptions. Leaves: buffers.
+"""What users pass to `execute`, to memory that fits.
 
-Next: `model.py` runs the executable on them. Every error names position, name, got and expected.
+Enters: arguments and the inputs' descriptions. Leaves: addresses and shapes. Next: `model.py` runs the
+executable on them. Every error names position, name, got and expected.
 """
+
+# pyright: reportPrivateUsage=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from ctypes import addressof, c_char
+from typing import Any, cast
 
 import numpy as np
+from numpy import ndarray
 
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.runtime.buffer import Buffer, alias_any
 from pelton.runtime.device import HOST
 from pelton.runtime.dlpack import NotOnHost
-from pelton.runtime.layout import describe, overlaps
+from pelton.runtime.layout import bytes_of, describe, overlaps
 from pelton.runtime.plan import Shapes
 from pelton.support.errors import ArgumentError, ArgumentTypeError
 
-
-class Expected(NamedTuple):
-    """One input of a model, and what an argument must be to need no closer look."""
-
-    position: int
-    info: TensorInfo
-    real: object
-    """The NumPy dtype of arrays; None where NumPy itself has none."""
-    buffers: DType | None
-    """The type of buffers; None where more than the type must be seen to."""
-    misaligned: int
-    """The bits of an address that must be 0."""
-
-    @classmethod
-    def of(cls, position: int, info: TensorInfo) -> Expected:
-        """The input as `fitting` takes it."""
-        plain = info.device == HOST.name and not info.mutable
-        real = info.dtype.to_numpy() if plain and not info.dtype.name.startswith(FOREIGN) else None
-        return cls(position, info, real, info.dtype if plain else None, info.dtype.size_in_bytes - 1)
+Expected = tuple[int, TensorInfo, DType | None, object, int, bool]
+"""One input of a model, and what an argument must be to need no closer look: position, description, the type of buffers
+(None where more than the type must be seen to), the NumPy dtype of arrays (None where NumPy itself has none), the bits
+of an address that must be 0, whether read-only memory will do. A plain tuple, which Python takes apart faster.
+"""
 
 
+def expected_of(position: int, info: TensorInfo) -> Expected:
+    """The input as `locate` takes it."""
+    here = info.device == HOST.name
+    real = info.dtype.to_numpy() if here and not info.dtype.name.startswith(FOREIGN) else None
+    return position, info, info.dtype if here else None, real, info.dtype.size_in_bytes - 1, not info.mutable
+
+
+byte_at: Any = c_char.from_buffer
 FOREIGN = ("bfloat16", "float8", "int4", "uint4")
 
 
-def fitting(argument: Any, expected: Expected) -> Buffer:
-    """`as_buffer`, with short ways for a Buffer and a writable NumPy array, both in C order and of the right dtype."""
-    if type(argument) is Buffer:
-        if argument.is_plain(expected.buffers, expected.misaligned):
-            return argument
-    elif type(argument) is np.ndarray and argument.dtype is expected.real and argument.flags.carray and argument.size:
-        address = ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, argument)))
-        return Buffer.over(argument, address, expected.info.dtype, argument.shape)
-    return as_buffer(argument, expected.position, expected.info)
+def locate(arguments: Sequence[Any], expected: Sequence[Expected], kept: list[Buffer]) -> tuple[list[int], Shapes]:
+    """The addresses and the shapes of the arguments. Buffers that had to be made for that go to `kept`.
+
+    Most of what `execute` costs a small model is spent here. So there are short ways for a Buffer and for a writable
+    NumPy array, both in C order and of the right type, and a buffer's slots are read without its properties.
+    """
+    addresses: list[int] = []
+    shapes: list[tuple[int, ...]] = []
+    for position, info, dtype, real, misaligned, read_only in expected:
+        argument = arguments[position]
+        kind = type(argument)
+        if kind is Buffer:
+            address = argument._address
+            fits = argument._dtype is dtype and argument._strides is None and not address & misaligned
+            if fits and (read_only or argument._writable):
+                addresses.append(address)
+                shapes.append(argument._shape)
+                continue
+        elif kind is ndarray and argument.dtype is real:
+            try:
+                address = addressof(byte_at(argument))
+            except (TypeError, ValueError):  # it is read-only, not in C order, or empty
+                pass
+            else:
+                if not address & misaligned:
+                    addresses.append(address)
+                    shapes.append(argument.shape)
+                    continue
+        buffer = as_buffer(argument, position, info)
+        kept.append(buffer)
+        addresses.append(buffer.address)
+        shapes.append(buffer.shape)
+    return addresses, tuple(shapes)
 
 
 def place(position: int, info: TensorInfo) -> str:
@@ -118,13 +140,17 @@ def check_shapes(infos: Sequence[TensorInfo], shapes: Shapes) -> None:
                 )
 
 
-def check_overlap(infos: Sequence[TensorInfo], buffers: Sequence[Buffer]) -> None:
+def check_overlap(infos: Sequence[TensorInfo], addresses: Sequence[int], shapes: Shapes) -> None:
     """Raise ArgumentError where an input that the model writes shares memory with another input."""
-    for position, (info, buffer) in enumerate(zip(infos, buffers, strict=True)):
+    spans = [
+        (address, address + bytes_of(shape, info.dtype))
+        for info, address, shape in zip(infos, addresses, shapes, strict=True)
+    ]
+    for position, info in enumerate(infos):
         if not info.mutable:
             continue
-        for other, (other_info, other_buffer) in enumerate(zip(infos, buffers, strict=True)):
-            if other != position and overlaps(buffer.span, other_buffer.span):
+        for other, other_info in enumerate(infos):
+            if other != position and overlaps(spans[position], spans[other]):
                 first, second = place(position, info), place(other, other_info)
                 raise ArgumentError(f"{first} is written by the model and shares memory with {second}")
 

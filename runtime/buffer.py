@@ -183,10 +183,6 @@ class Buffer:
             size == 1 or have == want for size, have, want in zip(self._shape, self._strides, wanted, strict=True)
         )
 
-    def is_plain(self, dtype: DType | None, misaligned: int) -> bool:
-        """Whether it is of that type, made in C order, and has none of those bits in its address: a quick look."""
-        return self._dtype is dtype and self._strides is None and not self._address & misaligned
-
     @property
     def device(self) -> Device:
         """Where the memory is."""

@@ -39,8 +39,11 @@ class Executable(Protocol):
         """What `run` returns."""
         ...
 
-    def run(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
-        """The outputs, in new memory, for arguments of these shapes that fit `inputs`. Safe from any thread."""
+    def run(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
+        """The outputs, in new memory, for arguments at these addresses, of these shapes, in C order, that fit `inputs`.
+
+        The caller keeps their memory alive until this returns. Safe from any thread.
+        """
         ...
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
@@ -72,10 +73,13 @@ class MarkedWalker:
         self._marks = marks_of(program)
         self._ranges = ranges
 
-    def __call__(self, code: Code, frame: Frame) -> int:
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        return partial(self._walk, self._walker.bind(code, frame), frame)
+
+    def _walk(self, run: Callable[[], int], frame: Frame) -> int:
         begun = time.perf_counter_ns()
         try:
-            return self._walker(code, frame)
+            return run()
         finally:
             if self._ranges is not None:
                 self._ranges.close()

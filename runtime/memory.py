@@ -7,6 +7,7 @@ write to fresh pages costs more than most kernels.
 from __future__ import annotations
 
 import ctypes
+from ctypes import c_char
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 POOL_BYTES = 256 << 20
+SMALL_BYTES = 4096
 
 
 class Memory:
@@ -63,6 +65,11 @@ class Pool:
         else:
             self.waiting -= size
         return Memory(address, size, raw, self)
+
+    @staticmethod
+    def small(size: int) -> type[ctypes.Array[ctypes.c_char]] | None:
+        """What makes memory with an aligned block of that size in it, where that is dearer to pool than to allocate."""
+        return c_char * (size + ALIGNMENT) if size <= SMALL_BYTES else None
 
     def give_back(self, memory: Memory) -> None:
         """Keep the block for later."""

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from pelton.artifact import TensorInfo
-from pelton.runtime.arguments import Expected, check_overlap, check_shapes, fitting
+from pelton.runtime.arguments import check_overlap, check_shapes, expected_of, locate
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.executable import Executable
 from pelton.runtime.metadata import TensorSpec
@@ -24,8 +24,10 @@ class Model:
     def __init__(self, executable: Executable) -> None:
         self._executable = executable
         self._inputs = executable.inputs
-        self._expected = [Expected.of(position, info) for position, info in enumerate(self._inputs)]
+        self._expected = [expected_of(position, info) for position, info in enumerate(self._inputs)]
         self._mutable = any(info.mutable for info in self._inputs)
+        self._run = executable.run
+        self._last: Shapes | None = None
         self._accepted: set[Shapes] = set()
         self._signature: inspect.Signature | None = None
 
@@ -54,24 +56,34 @@ class Model:
         in new memory. Raises ArgumentError (ValueError) or ArgumentTypeError (TypeError) on what does not fit, before
         anything runs, and AssertionFailed (RuntimeError) where a check inside fails; the model can be used again.
         """
-        inputs = self._inputs
-        if len(args) != len(inputs):
-            names = ", ".join(info.name for info in inputs) or "none"
-            raise ArgumentError("wrong number of inputs", expected=f"{len(inputs)} ({names})", got=str(len(args)))
-        buffers = list(map(fitting, args, self._expected))
-        shapes = tuple([buffer.shape for buffer in buffers])
-        if shapes not in self._accepted:
-            check_shapes(inputs, shapes)
-            if len(self._accepted) >= MOST_SHAPES:
-                self._accepted.clear()
-            self._accepted.add(shapes)
+        expected = self._expected
+        if len(args) != len(expected):
+            raise self._wrong_number(len(args))
+        kept: list[Buffer] = []
+        addresses, shapes = locate(args, expected, kept)
+        if shapes != self._last:
+            self._accept(shapes)
         if self._mutable:
-            check_overlap(inputs, buffers)
-        return self._executable.run(buffers, shapes)
+            check_overlap(self._inputs, addresses, shapes)
+        return self._run(addresses, shapes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Buffer]:
         """As `execute`, with inputs by position or name. Raises TypeError where they do not match `signature`."""
         return self.execute(*self.signature.bind(*args, **kwargs).args)
+
+    def _accept(self, shapes: Shapes) -> None:
+        """Check shapes unless they have been, and remember them."""
+        if shapes not in self._accepted:
+            check_shapes(self._inputs, shapes)
+            if len(self._accepted) >= MOST_SHAPES:
+                self._accepted.clear()
+            self._accepted.add(shapes)
+        self._last = shapes
+
+    def _wrong_number(self, given: int) -> ArgumentError:
+        names = ", ".join(info.name for info in self._inputs) or "none"
+        wanted = f"{len(self._inputs)} ({names})"
+        return ArgumentError("wrong number of inputs", expected=wanted, got=str(given))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{info.name}: {info}" for info in self._inputs)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from ctypes import addressof
 
-from pelton.dtype import DType
 from pelton.program import Op, Program, instruction_at
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.layout import bytes_of
-from pelton.runtime.memory import pool, rounded
-from pelton.runtime.walker import Code, Frame, Layout, Shapes, Walker
+from pelton.runtime.memory import ALIGNMENT, pool, rounded
+from pelton.runtime.walker import EMPTY, Code, Frame, Layout, OutputPlace, Shapes, Walker
 from pelton.support.errors import ArgumentError, AssertionFailed, PeltonError
 
 MOST_LAYOUTS = 256
+PADDING = ALIGNMENT - 1
 
 
 class Runner:
@@ -27,13 +28,13 @@ class Runner:
         self._program = program
         self._walker = walker
         self._bound = tuple(bound)
-        self._given = program.arguments[: len(program.arguments) - len(bound)]
+        self._given = tuple(enumerate(program.arguments[: len(program.arguments) - len(bound)]))
         self._prologue, self._body = Code(program.prologue), Code(program.body)
         self._layouts: dict[Shapes, Layout] = {}
         self._frames: list[Frame] = []
 
-    def __call__(self, arguments: Sequence[Buffer], shapes: Shapes) -> list[Buffer]:
-        """The outputs for contiguous arguments of these shapes, in new memory.
+    def __call__(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
+        """The outputs, in new memory, for arguments at these addresses, of these shapes, in C order.
 
         Raises AssertionFailed (RuntimeError) where a check fails, ArgumentError where the sizes make no sense.
         """
@@ -43,17 +44,22 @@ class Runner:
             frame = Frame(self._program.slots)
         try:
             layout = frame.layout
-            if layout is None or layout.shapes != shapes:
+            if layout.shapes != shapes:
                 layout = self._prepare(frame, shapes)
             values = frame.values
-            for slot, argument in zip(self._given, arguments, strict=True):
-                values[slot] = argument.address
+            for number, slot in self._given:
+                values[slot] = addresses[number]
             outputs: list[Buffer] = []
-            for slot, dtype, shape, size in layout.outputs:
-                memory = pool.take_block(size)
-                values[slot] = memory.address
-                outputs.append(Buffer.over(memory, memory.address, dtype, shape))
-            if stopped := self._walker(self._body, frame):
+            for slot, dtype, shape, size, small in layout.outputs:
+                if small is None:
+                    memory = pool.take_block(size)
+                    address = memory.address
+                else:
+                    memory = small()
+                    address = (addressof(memory) + PADDING) & -ALIGNMENT
+                values[slot] = address
+                outputs.append(Buffer.over(memory, address, dtype, shape))
+            if stopped := frame.run():
                 raise self._failure(self._body, stopped - 1, frame)
         finally:
             self._frames.append(frame)
@@ -61,39 +67,40 @@ class Runner:
 
     def _prepare(self, frame: Frame, shapes: Shapes) -> Layout:
         """Fill the frame with what these shapes need."""
+        frame.layout = EMPTY
         layout = self._layouts.get(shapes)
         if layout is None:
             layout = self._lay_out(frame, shapes)
             if len(self._layouts) >= MOST_LAYOUTS:
                 self._layouts.clear()
             self._layouts[shapes] = layout
-        frame.layout = None
         frame.values[:] = layout.values
         if (arena := self._program.arena) is not None:
             if frame.arena is None or frame.arena.size < layout.arena:
                 frame.arena = None
                 frame.arena = pool.take(layout.arena)
             frame.values[arena.pointer] = frame.arena.address
+        frame.run = self._walker.bind(self._body, frame)
         frame.layout = layout
         return layout
 
     def _lay_out(self, frame: Frame, shapes: Shapes) -> Layout:
         """Run the prologue."""
         program, values = self._program, frame.values
-        frame.layout = None
         every = (*shapes, *(buffer.shape for buffer in self._bound))
         for size in program.dims:
             values[size.slot] = every[size.argument][size.axis]
         for slot, buffer in zip(program.arguments[len(self._given) :], self._bound, strict=True):
             values[slot] = buffer.address
-        if stopped := self._walker(self._prologue, frame):
+        if stopped := self._walker.bind(self._prologue, frame)():
             raise self._failure(self._prologue, stopped - 1, frame)
-        outputs: list[tuple[int, DType, tuple[int, ...], int]] = []
+        outputs: list[OutputPlace] = []
         for number, output in enumerate(program.outputs):
             shape = tuple(values[slot] for slot in output.dims)
             if any(size < 0 for size in shape):
                 raise ArgumentError(f"these inputs give output {number} a negative size", got=str(shape))
-            outputs.append((output.pointer, output.dtype, shape, rounded(bytes_of(shape, output.dtype))))
+            size = rounded(bytes_of(shape, output.dtype))
+            outputs.append((output.pointer, output.dtype, shape, size, pool.small(size)))
         arena = values[program.arena.size] if program.arena else 0
         if arena < 0:
             raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{arena} bytes")
@@ -104,7 +111,7 @@ class Runner:
         op, operands = instruction_at(code.words, at)
         sites, kernels, values = self._program.sites, self._program.kernels, frame.values
         site, index, value = frame.ctx[0], frame.ctx[1], frame.ctx[2]
-        frame.ctx[:] = NO_FAILURE
+        frame.ctx[: len(NO_FAILURE)] = NO_FAILURE
         match op, operands:
             case Op.LAUNCH, (kernel, first, *_):
                 if site == 0:
@@ -126,4 +133,4 @@ class Runner:
                 return AssertionFailed(f"the plan is damaged at word {at}")
 
 
-NO_FAILURE = array("q", bytes(8 * Frame.CTX_WORDS))
+NO_FAILURE = array("q", (0, 0, 0))

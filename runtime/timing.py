@@ -8,8 +8,9 @@ one or two microseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from pelton.program import Program, evaluated
 from pelton.runtime.walker import Code, Frame, Kernel, OnMark, PythonWalker
@@ -55,10 +56,14 @@ class TimedWalker:
     kernels: Sequence[Kernel]
     on_mark: OnMark | None = None
 
-    def __call__(self, code: Code, frame: Frame) -> int:
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        return partial(self.walk, code, frame)
+
+    def walk(self, code: Code, frame: Frame) -> int:
+        """Run the words once, and tell."""
         watch = Stopwatch(self.kernels)
         timed = [watch.timed(number) for number in range(len(self.kernels))]
-        stopped = PythonWalker(timed, self.on_mark)(code, frame)
+        stopped = PythonWalker(timed, self.on_mark).walk(code, frame)
         if watch.times:
             trace.tell(knobs.KERNELS, self.title, self._table(watch.times, frame.values))
         return stopped

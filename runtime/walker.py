@@ -10,6 +10,7 @@ import ctypes
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, NamedTuple, Protocol
 
 from pelton.dtype import DType
@@ -43,18 +44,30 @@ class Code:
         self.address, _ = self.words.buffer_info()
 
 
+OutputPlace = tuple[int, DType, tuple[int, ...], int, "type[ctypes.Array[ctypes.c_char]] | None"]
+"""An output before it has memory: the slot of its address, type, shape, bytes of its block, and what makes the block
+where it does not come from the pool. A plain tuple, which Python takes apart faster.
+"""
+
+
 class Layout(NamedTuple):
     """What one combination of input sizes needs: all values before the body, outputs, bytes of scratch."""
 
     shapes: Shapes
     values: array[int]
-    outputs: tuple[tuple[int, DType, tuple[int, ...], int], ...]
+    outputs: tuple[OutputPlace, ...]
     arena: int
 
 
+EMPTY = Layout(((-1,),), array("q"), (), 0)
+"""The layout of a frame that has none: no argument has this shape."""
+
+
 class Frame:
-    __slots__ = ("address", "arena", "array", "ctx", "header", "layout", "values")
-    HEADER: ClassVar[int] = 5
+    """The numbers of one call, in an array: a header (addresses of words, kernels, values, ctx, clock), ctx, values."""
+
+    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "run", "values")
+    HEADER: ClassVar[int] = 8
     CTX_WORDS: ClassVar[int] = 8
 
     def __init__(self, slots: int) -> None:
@@ -66,14 +79,22 @@ class Frame:
         self.header[2] = self.address + begin * 8
         self.header[3] = self.address + self.HEADER * 8
         self.header[4] = CLOCK
-        self.layout: Layout | None = None
+        self.code: Code | None = None
+        """What the header points to."""
+        self.layout: Layout = EMPTY
+        self.run: Callable[[], int] = int
+        """Runs the body on the layout's sizes; bound with it."""
         self.arena: Memory | None = None
 
 
 class Walker(Protocol):
-    """Runs words over a frame until END: 0, or 1 + the position of the instruction that failed."""
+    """Runs words over a frame until END."""
 
-    def __call__(self, code: Code, frame: Frame) -> int: ...
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        """A run of `code` over `frame`, as often as it is called, until the frame is bound again. It returns 0, or
+        1 + the position of the instruction that failed.
+        """
+        ...
 
 
 class PythonWalker:
@@ -83,7 +104,11 @@ class PythonWalker:
         self.kernels = kernels
         self.on_mark = on_mark
 
-    def __call__(self, code: Code, frame: Frame) -> int:
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        return partial(self.walk, code, frame)
+
+    def walk(self, code: Code, frame: Frame) -> int:
+        """Run the words once."""
         at = 0
         while True:
             op, operands = instruction_at(code.words, at)
@@ -130,15 +155,16 @@ class NativeWalker:
     """The compiled walker over compiled kernels, by address. `keep` holds the code for as long as this lives."""
 
     def __init__(self, walker: int, kernels: Sequence[int], keep: object) -> None:
-        self._walk = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(walker)
+        self._walk: Callable[[ctypes.c_void_p], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(walker)
         self._kernels = Code((*kernels, 0))
         self._keep = keep
 
-    def __call__(self, code: Code, frame: Frame) -> int:
-        header = frame.header
-        header[0] = code.address
-        header[1] = self._kernels.address
-        return self._walk(frame.address)
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        """One native call, without a step of Python."""
+        frame.code = code
+        frame.header[0] = code.address
+        frame.header[1] = self._kernels.address
+        return partial(self._walk, ctypes.c_void_p(frame.address))
 
 
 def native_kernel(address: int) -> Kernel:

@@ -176,7 +176,7 @@ def test_every_walker_reads_the_clock_of_python(target: CpuTarget) -> None:
     mapped = map_objects([small.codes(target)[0]])
     frame = Frame(3)
     before = time.perf_counter_ns()
-    assert NativeWalker(mapped.address(NAME), [], mapped)(Code([Op.MARK, 1, 0, 0, Op.END]), frame) == 0
+    assert NativeWalker(mapped.address(NAME), [], mapped).bind(Code([Op.MARK, 1, 0, 0, Op.END]), frame)() == 0
     after = time.perf_counter_ns()
     assert before <= frame.values[1] * 10**9 + frame.values[2] <= after and frame.values[0] == 0
 

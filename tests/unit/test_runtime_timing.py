@@ -12,8 +12,8 @@ from pelton.dtype import DType
 from pelton.program import Cost, evaluated
 from pelton.program_builder import ProgramBuilder
 from pelton.runtime import timing
-from pelton.runtime.buffer import Buffer
 from pelton.runtime.executable import NativeExecutable
+from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner
 from pelton.runtime.timing import TimedWalker
 from pelton.support.errors import AssertionFailed
@@ -49,8 +49,9 @@ def walked(ticks: Sequence[int], failing: str = "") -> tuple[Runner, list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timing.time, "perf_counter_ns", lambda: next(clock))
         runner = Runner(program, TimedWalker("main of x", program, kernels))
+        x = np.zeros(100, np.float32)
         try:
-            runner([Buffer.from_numpy(np.zeros(100, np.float32))], ((100,),))
+            runner([address_of(x)], ((100,),))
         except AssertionFailed as error:
             ran.append(str(error.message))
     return runner, ran
@@ -82,8 +83,8 @@ def test_a_failure_is_told_as_far_as_it_came(
 def test_hand_made_programs_have_no_costs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PELTON_DEBUG", "2")
     model = NativeExecutable(small_artifacts.add(), [])
-    x = Buffer.from_numpy(np.arange(5, dtype=np.float32))
-    (z,) = model.run([x, x], ((5,), (5,)))
+    x = np.arange(5, dtype=np.float32)
+    (z,) = model.run([address_of(x)] * 2, ((5,), (5,)))
     np.testing.assert_array_equal(z.to_numpy(), np.arange(5) * 2)
     rows = [line.split() for line in capsys.readouterr().err.splitlines()]
     assert rows[0] == ["pelton", "main", "of", "small"] and rows[2][3:] == ["-", "-", "add"]
@@ -91,7 +92,7 @@ def test_hand_made_programs_have_no_costs(monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_checks_fail_as_in_the_native_walker(monkeypatch: pytest.MonkeyPatch) -> None:
     x, i = np.arange(4, dtype=np.float32), np.array([1, 9, 0])
-    arguments, shapes = [Buffer.from_numpy(x), Buffer.from_numpy(i)], ((4,), (3,))
+    arguments, shapes = [address_of(x), address_of(i)], ((4,), (3,))
     texts: list[str] = []
     for level in ("0", "2"):
         monkeypatch.setenv("PELTON_DEBUG", level)

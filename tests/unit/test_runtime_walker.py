@@ -51,7 +51,7 @@ def run_both(target: CpuTarget, words: list[int], values: list[int]) -> tuple[in
     for walker in (PythonWalker([native_kernel(address)]), NativeWalker(mapped.address(NAME), [address], mapped)):
         frame = Frame(len(values))
         frame.values[:] = array("q", values)
-        stopped = walker(Code(words), frame)
+        stopped = walker.bind(Code(words), frame)()
         results.append((stopped, frame.values.tolist(), frame.ctx.tolist()))
     assert results[0] == results[1]
     return results[0]
