@@ -48,13 +48,14 @@ def _assign(function: plan.FuncOp) -> None:
     slots: list[Slot] = []
     homes: dict[SSAValue, Slot] = {}
     for step, op in enumerate(ops):
-        if isinstance(op, plan.LaunchOp):
-            for out in op.outputs:
-                if isinstance(out.owner, plan.AllocOp) and out not in homes:
-                    slot = _in_place(op, step, out, homes, last) or _free_slot(slots, step, plan.buf_type(out).bytes)
-                    slot.tenants.append(out.owner)
-                    slot.free_after = last[out]
-                    homes[out] = slot
+        if isinstance(op, plan.ViewOp):
+            continue
+        for base in dict.fromkeys(map(base_of, op.operands)):
+            if isinstance(base.owner, plan.AllocOp) and base not in homes:
+                slot = _in_place(op, step, base, homes, last) or _free_slot(slots, step, plan.buf_type(base).bytes)
+                slot.tenants.append(base.owner)
+                slot.free_after = last[base]
+                homes[base] = slot
     if slots:
         _lay_out(function, slots)
     for op in ops:
@@ -80,9 +81,11 @@ def _last_uses(ops: list[Operation]) -> dict[SSAValue, int]:
 
 
 def _in_place(
-    op: plan.LaunchOp, step: int, out: SSAValue, homes: dict[SSAValue, Slot], last: dict[SSAValue, int]
+    op: Operation, step: int, out: SSAValue, homes: dict[SSAValue, Slot], last: dict[SSAValue, int]
 ) -> Slot | None:
     """The slot of an input that ends here and whose memory the result may take over."""
+    if not isinstance(op, plan.LaunchOp) or out not in op.outputs:
+        return None
     for number in op.in_place.data:
         assert isinstance(number, int)
         base = base_of(op.inputs[number])

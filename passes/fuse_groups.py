@@ -9,6 +9,10 @@ its own. Since all users are in one group, no path leads out of it and back: gro
 construction. Index arithmetic in disguise (constants, ranges, broadcasts) is never worth memory: it is copied into
 every group that reads it.
 
+A group stands where its last op does. So an op that reads what was loaded from a buffer joins only if nothing is stored
+there on the way (`may_move`). What has effects itself stands alone, in its place; all but a store to a slice whose
+elements are scattered in memory, which ends a group.
+
 | op | joins | the group becomes |
 |---|---|---|
 | elementwise | any group whose users of it read it element by element | |
@@ -16,6 +20,7 @@ every group that reads it.
 | reduction along the last axis | an elementwise or row group over the reduced space | `row` |
 | reduction along another axis | an elementwise group over its result | `column` |
 | matmul | an elementwise group over its result | `matmul` |
+| store to a scattered slice | none: it starts its own | |
 | permutation of the last axis | none: it starts its own | `transpose` |
 
 Next: `lower-groups` turns each group into a kernel.
@@ -32,6 +37,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pelton.dialects.dims import Dim
+from pelton.dialects.effects import NONE, effects_of, may_move
 from pelton.dialects.nn import (
     BroadcastToOp,
     ConcatOp,
@@ -41,6 +47,7 @@ from pelton.dialects.nn import (
     GatherOp,
     GroupOp,
     IotaOp,
+    LoadOp,
     MatmulOp,
     PackedMatmulOp,
     PackOp,
@@ -49,14 +56,16 @@ from pelton.dialects.nn import (
     RebindOp,
     ReshapeOp,
     SliceOp,
+    StoreSliceOp,
     WeightOp,
     YieldOp,
 )
 from pelton.dialects.op import NnOp, Pointwise, Reduction
+from pelton.passes.lowering.memory import base_of
 
 FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
-MOVES = (PermuteOp, SliceOp, ConcatOp, PackOp)
+MOVES = (PermuteOp, SliceOp, ConcatOp, PackOp, StoreSliceOp)
 MATMULS = (MatmulOp, PackedMatmulOp)
 MOST_OPS = 128
 """How many ops a group has before it takes no more: a kernel of thousands would be slow to compile, and no faster."""
@@ -92,7 +101,7 @@ class FuseGroups(ModulePass):
 def _group_block(block: Block, separate: bool) -> None:
     homes: dict[Operation, list[Cluster]] = {}
     for op in reversed(list(block.ops)):
-        if isinstance(op, NnOp) and not isinstance(op, VIEWS):
+        if isinstance(op, NnOp) and not _stands_alone(op):
             homes[op] = _homes(op, homes, separate)
     made: dict[SSAValue, SSAValue] = {}
     for op in list(block.ops):
@@ -106,11 +115,19 @@ def _group_block(block: Block, separate: bool) -> None:
         op.erase()
 
 
+def _stands_alone(op: NnOp) -> bool:
+    """Whether an op is in no group: views, and what has effects, but for stores that a loop nest has to scatter."""
+    if isinstance(op, StoreSliceOp):
+        return op.ranges.offset() is not None
+    return isinstance(op, VIEWS) or effects_of(op) != NONE
+
+
 def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> list[Cluster]:
     """The clusters that compute `op`: its users' where it may join, its own where its value must be in memory."""
     users: dict[Cluster, list[tuple[NnOp, int]]] = {}
-    in_memory = not op.results[0].uses
-    for use in op.results[0].uses:
+    uses = [use for result in op.results for use in result.uses]
+    in_memory = not uses
+    for use in uses:
         user = use.operation
         if isinstance(user, NnOp) and user in homes and _inlines(user, use.index):
             for cluster in homes[user]:
@@ -132,7 +149,18 @@ def _joins(op: NnOp, users: dict[Cluster, list[tuple[NnOp, int]]]) -> bool:
     if len(users) != 1:
         return False
     ((cluster, uses),) = users.items()
-    return _join(op, cluster, uses)
+    return _may_wait(op, cluster) and _join(op, cluster, uses)
+
+
+def _may_wait(op: NnOp, cluster: Cluster) -> bool:
+    """Whether what the op reads of buffers is still there where the cluster runs."""
+    loads = [source for v in op.operands if isinstance(source := base_of(v).owner, LoadOp)]
+    last, after = cluster.ops[0], op.next_op
+    while loads and after is not None:
+        if not all(may_move(load, after) for load in loads):
+            return False
+        after = after.next_op if after is not last else None
+    return True
 
 
 def _inlines(user: NnOp, operand: int) -> bool:
@@ -144,6 +172,8 @@ def _inlines(user: NnOp, operand: int) -> bool:
 
 def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
     """The loop nest and space of a group that ends in `op`."""
+    if isinstance(op, StoreSliceOp):
+        return "elementwise", op.tensor().shape
     if isinstance(op, MATMULS):
         return "matmul", op.result_type.shape
     if isinstance(op, Reduction):
@@ -220,7 +250,7 @@ def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int
                 if not (cluster.kind in ("elementwise", "row") and _from_row(op, cluster)):
                     return False
                 cluster.kind = "row"
-            case PermuteOp() | SliceOp() | ConcatOp() | PackOp():
+            case PermuteOp() | SliceOp() | ConcatOp() | PackOp() | StoreSliceOp():
                 if len(users) > 1 or not (_keeps_lanes(op) or isinstance(user, PackOp)) or _ends_row(op):
                     return False
             case _:
@@ -282,12 +312,13 @@ def _outline(cluster: Cluster, made: dict[SSAValue, SSAValue]) -> None:
         clone = op.clone(value_mapper=names)
         clone.location = op.location
         body.add_op(clone)
-    body.add_op(YieldOp([names[root.results[0]]]))
+    body.add_op(YieldOp([names[r] for r in root.results]))
     reduces = any(isinstance(op, Reduction) for op in cluster.ops)
     kind = "elementwise" if cluster.kind == "row" and not reduces else cluster.kind
-    group = GroupOp(kind, [made.get(v, v) for v in inputs], [root.result_type], Region(body))
+    group = GroupOp(kind, [made.get(v, v) for v in inputs], root.result_types, Region(body))
     group.location = root.location
-    group.outputs[0].name_hint = root.results[0].name_hint
-    made[root.results[0]] = group.outputs[0]
+    for old, new in zip(root.results, group.outputs, strict=True):
+        new.name_hint = old.name_hint
+        made[old] = new
     assert root.parent is not None
     root.parent.insert_op_before(group, root)

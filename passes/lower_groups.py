@@ -1,8 +1,9 @@
 """`lower-groups`: from tensors to memory. Each `nn.group` becomes a kernel function and a launch, each function a plan.
 
-Before: functions of groups and views. After: `kernel.func`s, each text once however often it is launched, and a
-`plan.func` for each function, where every value is a buffer: results of launches are allocated, reshapes are views,
-what the function returns is written straight into the caller's memory. How a group's loops come about stands in
+Before: functions of groups, views, loads, stores. After: `kernel.func`s, each text once however often it is launched,
+and a `plan.func` for each function, where every value is a buffer: results of launches are allocated, reshapes are
+views, what the function returns is written straight into the caller's memory. So is what it stores into buffers, and
+loads copy nothing, where `lowering/memory.py` finds that nobody can tell. How a group's loops come about stands in
 `lowering/`, a file per nest. Next: the kernel passes shape the loops, `assign-buffers` lays out the memory.
 """
 
@@ -19,14 +20,24 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from pelton.dialects import kernel, plan
+from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
-from pelton.dialects.nn import GroupOp, RebindOp, ReshapeOp, WeightOp
+from pelton.dialects.nn import (
+    BufferCreateOp,
+    GroupOp,
+    LoadOp,
+    RebindOp,
+    ReshapeOp,
+    StoreOp,
+    StoreSliceOp,
+    WeightOp,
+)
 from pelton.dialects.op import NnOp, location_of
 from pelton.dialects.signature import argument_name
-from pelton.dialects.types import TensorType
+from pelton.dialects.types import ShapedValueType, bytes_of
 from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
+from pelton.passes.lowering.memory import Lent, offset_of
 from pelton.passes.lowering.nest import Nest
 from pelton.passes.lowering.row import lower_row
 from pelton.passes.lowering.transpose import lower_transpose
@@ -61,12 +72,16 @@ class LowerGroups(ModulePass):
 
 @dataclass(frozen=True)
 class Launch:
-    """How a group's kernel is launched: its name, which group inputs it takes in which order, its sizes."""
+    """How a group's kernel is launched: its name, which group inputs it takes in which order, its sizes.
+
+    `target` is the input that a store at the group's end writes.
+    """
 
     name: str
     inputs: tuple[int, ...]
     sizes: tuple[Dim, ...]
     in_place: tuple[int, ...]
+    target: int | None = None
 
 
 @dataclass(eq=False)
@@ -86,7 +101,8 @@ class Kernels:
             places: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
             inputs = [places[a.value] for a in nest.arguments]
             alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
-            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone))
+            target = places[nest.root.target] if isinstance(nest.root, StoreSliceOp) else None
+            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone), target)
         return self.launches[key]
 
     def add(self, function: kernel.FuncOp) -> str:
@@ -118,7 +134,7 @@ def structure(group: GroupOp) -> Hashable:
 
 @dataclass(eq=False)
 class Lowering:
-    """One function becoming a plan: which buffer holds which tensor value."""
+    """One function becoming a plan: which memory holds which value."""
 
     kernels: Kernels
     function: func.FuncOp
@@ -128,6 +144,7 @@ class Lowering:
     def __post_init__(self) -> None:
         self.body = Block()
         self.builder = Builder(InsertPoint.at_end(self.body))
+        self.lent = Lent(self.function.body.block, self.in_place)
 
     def run(self) -> plan.FuncOp:
         for k, arg in enumerate(self.function.body.block.args):
@@ -158,6 +175,12 @@ class Lowering:
             case ReshapeOp() | RebindOp():
                 self.require(op)
                 self.view(op)
+            case BufferCreateOp():
+                self.alloc(op.result)
+            case LoadOp():
+                self.load(op)
+            case StoreOp() | StoreSliceOp():
+                self.store(op)
             case func.ReturnOp():
                 for number, value in enumerate(op.arguments):
                     self.give(number, value)
@@ -185,21 +208,63 @@ class Lowering:
             if isinstance(inner, NnOp):
                 self.require(inner)
         launch = self.kernels.launch_of(group)
-        out = self.builder.insert(plan.AllocOp(buffer_type(group.outputs[0])))
-        out.buf.name_hint = group.outputs[0].name_hint
+        if launch.target is not None:
+            out = self.buffers[group.inputs[launch.target]]
+        elif (store := self.lent.stores.get(group)) is not None:
+            self.require(store)
+            out = self.buffers[group.outputs[0]] = self.part(store, group.outputs[0])
+        else:
+            out = self.alloc(group.outputs[0])
         inputs = [self.buffers[group.inputs[k]] for k in launch.inputs]
-        op = self.builder.insert(plan.LaunchOp(launch.name, inputs, [out.buf], launch.sizes, launch.in_place))
+        op = self.builder.insert(plan.LaunchOp(launch.name, inputs, [out], launch.sizes, launch.in_place))
         op.location = group.location
-        self.buffers[group.outputs[0]] = out.buf
+
+    def in_place(self, group: GroupOp) -> set[int]:
+        """The inputs of a group whose memory its result may take over."""
+        launch = self.kernels.launch_of(group)
+        return {launch.inputs[k] for k in launch.in_place}
+
+    # buffers
+    def alloc(self, value: SSAValue) -> SSAValue:
+        """New memory for a value."""
+        made = self.builder.insert(plan.AllocOp(buffer_type(value)))
+        made.buf.name_hint = value.name_hint
+        self.buffers[value] = made.buf
+        return made.buf
+
+    def load(self, op: LoadOp) -> None:
+        """The buffer itself where nobody can tell, else a copy."""
+        source = self.buffers[op.source]
+        if op.result in self.lent.buffers:
+            self.buffers[op.result] = source
+        else:
+            self.builder.insert(plan.CopyOp(source, self.alloc(op.result)))
+
+    def store(self, op: StoreOp | StoreSliceOp) -> None:
+        """A copy, unless the group that made the value has done it."""
+        if op not in self.lent.stores.values():
+            self.require(op)
+            source = self.buffers[op.source]
+            self.builder.insert(plan.CopyOp(source, self.part(op, op.source)))
+
+    def part(self, op: StoreOp | StoreSliceOp, value: SSAValue) -> SSAValue:
+        """The part of a buffer that a store writes, as memory for `value`."""
+        buffer, t = self.buffers[op.target], buffer_type(value)
+        offset = dims.mul(offset_of(op), bytes_of(t.elem))
+        if offset == 0 and buffer.type == t:
+            return buffer
+        return self.builder.insert(plan.ViewOp(buffer, offset, t)).buf
+
+    # the end
 
     def give(self, number: int, value: SSAValue) -> None:
         """The function's result of that number: made in place where it is ours to place, else copied."""
         buffer, t = self.buffers[value], buffer_type(value)
-        base = buffer
+        base, whole = buffer, True
         while isinstance(base.owner, plan.ViewOp):
-            base = base.owner.source
+            base, whole = base.owner.source, whole and base.owner.offset_dim == 0
         alloc = base.owner
-        if not isinstance(alloc, plan.AllocOp):
+        if not isinstance(alloc, plan.AllocOp) or not whole or plan.buf_type(base).bytes != t.bytes:
             target = self.builder.insert(plan.OutputOp(number, t))
             self.builder.insert(plan.CopyOp(buffer, target.buf))
             return
@@ -219,9 +284,12 @@ class Lowering:
 
 
 def buffer_type(value: SSAValue) -> plan.BufType:
-    """The memory that holds a tensor value."""
-    if not isinstance(value.type, TensorType):
+    """The memory that holds a tensor value, or is a buffer."""
+    if not isinstance(value.type, ShapedValueType):
         raise CompileError(
-            "a plan holds tensors only", expected="a !nn.tensor type", got=str(value.type), stage="lower-groups"
+            "a plan holds tensors only",
+            expected="a !nn.tensor type",
+            got=str(value.type),
+            stage="lower-groups",
         )
     return plan.BufType(value.type.shape, value.type.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -26,12 +26,12 @@ from pelton.dialects.types import BufferType, TensorType
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """`nn.yield %v : T`: the results of the enclosing group."""
+    """`nn.yield %v : T`: the results of the enclosing group; none where it ends in a store."""
 
     name = "nn.yield"
     values = var_operand_def(TensorType)
     traits = traits_def(IsTerminator(), Pure())
-    assembly_format = "$values attr-dict `:` type($values)"
+    assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
         super().__init__(operands=[values])
@@ -42,9 +42,8 @@ class GroupOp(IRDLOperation, HasEffects):
     """`%y = nn.group "row" (%x, %b) {^bb0(%0 : T, %1 : U): … nn.yield %v : V}`: ops that one kernel computes.
 
     `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another
-    axis), `matmul` or
-    `transpose` (a permutation that moves the last axis). Isolated, so that equal groups have equal text and are
-    compiled once.
+    axis), `matmul` or `transpose` (a permutation that moves the last axis). One that ends in a store has no results.
+    Isolated, so that equal groups have equal text and are compiled once.
     """
 
     name = "nn.group"
@@ -54,7 +53,7 @@ class GroupOp(IRDLOperation, HasEffects):
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), DeclaredEffects())
 
-    def __init__(self, kind: str, inputs: Sequence[SSAValue], outputs: Sequence[TensorType], body: Region) -> None:
+    def __init__(self, kind: str, inputs: Sequence[SSAValue], outputs: Sequence[Attribute], body: Region) -> None:
         super().__init__(
             operands=[inputs], properties={"kind": StringAttr(kind)}, result_types=[outputs], regions=[body]
         )

@@ -21,14 +21,14 @@ def lower_elementwise(nest: Nest) -> int | None:
     where each runs down a column.
     """
     shape = nest.result.shape
-    root = nest.root.results[0]
     with nest.loop(GridOp, shape[:-1]) as outer:
         if not shape:
-            nest.store(nest.read(root, ()), ())
+            nest.store(nest.read(nest.value, ()), ())
             return None
         with nest.loop(LanesOp, shape[-1:]) as inner:
-            nest.finished = (*outer, *inner)
-            nest.store(nest.read(root, nest.finished), nest.finished)
+            index = (*outer, *inner)
+            nest.finished = index if nest.ranges is None else ()
+            nest.store(nest.read(nest.value, index), index)
     last = shape[-1]
     if isinstance(last, int) and 0 < last < WIDE:
         return max(2, 1 << (last - 1).bit_length())

@@ -24,7 +24,8 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, StoreOp
-from pelton.dialects.nn import GroupOp
+from pelton.dialects.nn import GroupOp, StoreSliceOp
+from pelton.dialects.nn.ranges import Ranges
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
@@ -103,10 +104,14 @@ class Nest:
 
     def __post_init__(self) -> None:
         self.b = KernelScalars(Builder(InsertPoint.at_end(self.body)), self.symbol)
-        root = self.group.yielded.values[0].owner
+        last = self.group.yielded
+        root = last.values[0].owner if last.values else last.prev_op
         assert isinstance(root, NnOp)
         self.root = root
-        self.result = root.result_type
+        self.value = root.source if isinstance(root, StoreSliceOp) else root.results[0]
+        assert isinstance(self.value.type, TensorType)
+        self.result = self.value.type
+        self.ranges: Ranges | None = root.ranges if isinstance(root, StoreSliceOp) else None
         self.zero = self.b.index(0)
 
     # sizes and buffers
@@ -130,7 +135,9 @@ class Nest:
         return self.arguments[-1]
 
     def output(self, shape: Sequence[Dim]) -> BlockArgument:
-        """The parameter that takes the result; the last one."""
+        """The parameter that takes the result, or has it put into; the last one."""
+        if self.ranges is not None:
+            shape = self.ranges.shape
         if len(self.body.args) == len(self.arguments):
             out = self.body.insert_arg(self.buf_type(shape, self.result.dtype), len(self.arguments))
             out.name_hint = "out"
@@ -221,6 +228,9 @@ class Nest:
             yield tuple(block.args)
 
     def store(self, value: SSAValue, index: Sequence[SSAValue]) -> None:
+        """The result at `index`."""
+        if self.ranges is not None:
+            index = self.ranges.index(self.b, index)
         self.b.builder.insert(StoreOp(value, self.output(self.result.shape), index))
 
     # the end

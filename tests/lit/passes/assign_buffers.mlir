@@ -61,3 +61,18 @@ plan.func @sizes("x" = %x : !plan.buf<[n], f32>, "z" = %z : !plan.buf<[m], f32>)
   plan.launch @g(%x, %b) -> (%c) sizes [n] : (!plan.buf<[n], f32>, !plan.buf<[m], f32>) -> (!plan.buf<[2, n], f32>)
   plan.launch @f(%c) -> (%y) sizes [n] : (!plan.buf<[2, n], f32>) -> (!plan.buf<[n], f32>)
 }
+
+// Memory that a copy fills first, or a launch through a view, has its place from there on.
+// CHECK-LABEL: plan.func @copied
+// CHECK-NEXT:   plan.arena : !plan.buf<[128*((4*n + 63) floordiv 64)], i8>
+// CHECK:        %a = plan.view %arena at [0]
+// CHECK:        %b = plan.view %arena at [64*((4*n + 63) floordiv 64)]
+plan.func @copied("x" = %x : !plan.buf<[n], f32>) {
+  %y = plan.output 0 : !plan.buf<[n], f32>
+  %a = plan.alloc : !plan.buf<[n], f32>
+  %b = plan.alloc : !plan.buf<[n], f32>
+  plan.copy %x to %a : !plan.buf<[n], f32>, !plan.buf<[n], f32>
+  %part = plan.view %b at [0] : !plan.buf<[n], f32>
+  plan.launch @f(%x) -> (%part) sizes [n] : (!plan.buf<[n], f32>) -> !plan.buf<[n], f32>
+  plan.launch @g(%a, %b) -> (%y) sizes [n] : (!plan.buf<[n], f32>, !plan.buf<[n], f32>) -> !plan.buf<[n], f32>
+}

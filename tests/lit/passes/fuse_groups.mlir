@@ -92,3 +92,45 @@ func.func @softmax_then_slice(%x : !nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 2]
   %y = nn.slice %d {starts = #nn.dims[0, 0], stops = #nn.dims[n, 2], steps = #nn.dims[1, 1]} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[n, 2], f32>
   func.return %y : !nn.tensor<[n, 2], f32>
 }
+
+// What reads a buffer's contents waits for its group only if nothing is stored in that buffer on the way.
+// CHECK-LABEL: func.func @waits
+// CHECK:         %before = nn.group "elementwise" (%held) {
+// CHECK:           nn.exp
+// CHECK-NEXT:      nn.yield
+// CHECK:         nn.store %x, %b
+// CHECK-NEXT:    nn.group "elementwise" (%before) {
+// CHECK:         nn.group "elementwise" (%other) {
+// CHECK:           nn.exp
+// CHECK-NEXT:      nn.relu
+func.func @waits(%b: !nn.buffer<[n, 8], f32>, %c: !nn.buffer<[n, 8], f32>, %x: !nn.tensor<[n, 8], f32>) -> (!nn.tensor<[n, 8], f32>, !nn.tensor<[n, 8], f32>) {
+  %held = nn.load %b : (!nn.buffer<[n, 8], f32>) -> !nn.tensor<[n, 8], f32>
+  %other = nn.load %c : (!nn.buffer<[n, 8], f32>) -> !nn.tensor<[n, 8], f32>
+  %before = nn.exp %held : !nn.tensor<[n, 8], f32>
+  %free = nn.exp %other : !nn.tensor<[n, 8], f32>
+  nn.store %x, %b : (!nn.tensor<[n, 8], f32>, !nn.buffer<[n, 8], f32>) -> ()
+  %0 = nn.relu %before : !nn.tensor<[n, 8], f32>
+  %1 = nn.relu %free : !nn.tensor<[n, 8], f32>
+  func.return %0, %1 : !nn.tensor<[n, 8], f32>, !nn.tensor<[n, 8], f32>
+}
+
+// A store to a slice that is scattered in memory ends a group; one to a slice in one piece stands alone.
+// CHECK-LABEL: func.func @scattered
+// CHECK-NEXT:    nn.group "elementwise" (%x, %b) {
+// CHECK:           nn.exp
+// CHECK-NEXT:      nn.store_slice
+// CHECK-NEXT:      nn.yield
+// CHECK:         %{{.*}} = nn.group "elementwise" (%y) {
+// CHECK:           nn.exp
+// CHECK-NEXT:      nn.yield
+// CHECK:         nn.store_slice
+// SEPARATE-LABEL: func.func @scattered
+// SEPARATE:         nn.group "elementwise" (%x)
+// SEPARATE:         nn.group "elementwise" (%0, %b)
+func.func @scattered(%b: !nn.buffer<[n, 8], f32>, %x: !nn.tensor<[n, 4], f32>, %y: !nn.tensor<[1, 8], f32>) {
+  %0 = nn.exp %x : !nn.tensor<[n, 4], f32>
+  nn.store_slice %0, %b {starts = #nn.dims[0, 0], stops = #nn.dims[n, 8], steps = #nn.dims[1, 2]} : (!nn.tensor<[n, 4], f32>, !nn.buffer<[n, 8], f32>) -> ()
+  %1 = nn.exp %y : !nn.tensor<[1, 8], f32>
+  nn.store_slice %1, %b {starts = #nn.dims[n - 1, 0], stops = #nn.dims[n, 8], steps = #nn.dims[1, 1]} : (!nn.tensor<[1, 8], f32>, !nn.buffer<[n, 8], f32>) -> ()
+  func.return
+}

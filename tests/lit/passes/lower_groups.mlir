@@ -97,3 +97,81 @@ func.func @main(%x : !nn.tensor<[n, 4], f32> {nn.name = "x"}, %y : !nn.tensor<[m
   %c = nn.exp %f : !nn.tensor<[m, 4], f32>
   func.return %a, %c, %x : !nn.tensor<[n, 4], f32>, !nn.tensor<[m, 4], f32>, !nn.tensor<[n, 4], f32>
 }
+
+// -----
+// A buffer that is changed in place: the load is the buffer, the result is written over it.
+// CHECK:      plan.func @in_place("input0" = %b: !plan.buf<[n, 4], f32>) {
+// CHECK-NEXT:   plan.launch @exp(%b) -> (%b) sizes [n]
+// CHECK-NEXT: }
+func.func @in_place(%b: !nn.buffer<[n, 4], f32>) {
+  %0 = nn.load %b : (!nn.buffer<[n, 4], f32>) -> !nn.tensor<[n, 4], f32>
+  %1 = nn.exp %0 : !nn.tensor<[n, 4], f32>
+  nn.store %1, %b : (!nn.tensor<[n, 4], f32>, !nn.buffer<[n, 4], f32>) -> ()
+  func.return
+}
+
+// -----
+// A kernel that reads what it would have overwritten does not write into the buffer.
+// CHECK:      plan.func @reversed("input0" = %b: !plan.buf<[n], f32>) {
+// CHECK-NEXT:   %0 = plan.alloc
+// CHECK-NEXT:   plan.launch @slice(%b) -> (%0)
+// CHECK-NEXT:   plan.copy %0 to %b
+func.func @reversed(%b: !nn.buffer<[n], f32>) {
+  %0 = nn.load %b : (!nn.buffer<[n], f32>) -> !nn.tensor<[n], f32>
+  %1 = nn.slice %0 {starts = #nn.dims[n - 1], stops = #nn.dims[-1], steps = #nn.dims[-1]} : (!nn.tensor<[n], f32>) -> !nn.tensor<[n], f32>
+  nn.store %1, %b : (!nn.tensor<[n], f32>, !nn.buffer<[n], f32>) -> ()
+  func.return
+}
+
+// -----
+// What was loaded is needed after a store: a copy. A store to another buffer changes nothing.
+// CHECK:      plan.func @held("input0" = %b: !plan.buf<[n], f32>, "input1" = %c: !plan.buf<[n], f32>, "input2" = %x: !plan.buf<[n], f32>) {
+// CHECK-NEXT:   %old = plan.alloc
+// CHECK-NEXT:   plan.copy %b to %old
+// CHECK-NEXT:   plan.launch @relu(%x) -> (%b)
+// CHECK-NEXT:   %0 = plan.output 0
+// CHECK-NEXT:   plan.launch @add(%old, %c) -> (%0)
+func.func @held(%b: !nn.buffer<[n], f32>, %c: !nn.buffer<[n], f32>, %x: !nn.tensor<[n], f32>) -> !nn.tensor<[n], f32> {
+  %old = nn.load %b : (!nn.buffer<[n], f32>) -> !nn.tensor<[n], f32>
+  %other = nn.load %c : (!nn.buffer<[n], f32>) -> !nn.tensor<[n], f32>
+  %0 = nn.relu %x : !nn.tensor<[n], f32>
+  nn.store %0, %b : (!nn.tensor<[n], f32>, !nn.buffer<[n], f32>) -> ()
+  %1 = nn.add %old, %other : !nn.tensor<[n], f32>
+  func.return %1 : !nn.tensor<[n], f32>
+}
+
+// -----
+// A slice in one piece is a view of the buffer; elements of another slice are scattered by the kernel.
+// CHECK:      kernel.func @relu_store_slice
+// CHECK:        %[[J:.*]] = arith.muli %j
+// CHECK:        kernel.store %relu, %out[%i, %[[J]]] : !kernel.buf<[n0, 8], f32>
+// CHECK:      plan.func @slices
+// CHECK-NEXT:   plan.require le [0, n - 1]
+// CHECK-NEXT:   %[[PART:.*]] = plan.view %b at [32*n - 32] : !plan.buf<[1, 8], f32>
+// CHECK-NEXT:   plan.launch @exp(%y) -> (%[[PART]])
+// CHECK-NEXT:   plan.launch @relu_store_slice(%x) -> (%b)
+func.func @slices(%b: !nn.buffer<[n, 8], f32>, %x: !nn.tensor<[n, 4], f32>, %y: !nn.tensor<[1, 8], f32>) {
+  %0 = nn.exp %y : !nn.tensor<[1, 8], f32>
+  nn.store_slice %0, %b {starts = #nn.dims[n - 1, 0], stops = #nn.dims[n, 8], steps = #nn.dims[1, 1]} : (!nn.tensor<[1, 8], f32>, !nn.buffer<[n, 8], f32>) -> ()
+  %1 = nn.relu %x : !nn.tensor<[n, 4], f32>
+  nn.store_slice %1, %b {starts = #nn.dims[0, 0], stops = #nn.dims[n, 8], steps = #nn.dims[1, 2]} : (!nn.tensor<[n, 4], f32>, !nn.buffer<[n, 8], f32>) -> ()
+  func.return
+}
+
+// -----
+// A buffer of the function's own that is returned whole is the caller's memory.
+// CHECK:      plan.func @made("input0" = %x: !plan.buf<[n], f32>) {
+// CHECK-NEXT:   %b = plan.output 0
+// CHECK-NEXT:   plan.launch @exp(%x) -> (%b)
+// CHECK:        %0 = plan.view %b at [0]
+// CHECK-NEXT:   plan.launch @slice(%x) -> (%0)
+// CHECK-NEXT: }
+func.func @made(%x: !nn.tensor<[n], f32>) -> !nn.tensor<[n], f32> {
+  %b = nn.buffer_create : !nn.buffer<[n], f32>
+  %e = nn.exp %x : !nn.tensor<[n], f32>
+  nn.store %e, %b : (!nn.tensor<[n], f32>, !nn.buffer<[n], f32>) -> ()
+  %0 = nn.slice %x {starts = #nn.dims[n - 1], stops = #nn.dims[n], steps = #nn.dims[1]} : (!nn.tensor<[n], f32>) -> !nn.tensor<[1], f32>
+  nn.store_slice %0, %b {starts = #nn.dims[0], stops = #nn.dims[1], steps = #nn.dims[1]} : (!nn.tensor<[1], f32>, !nn.buffer<[n], f32>) -> ()
+  %1 = nn.load %b : (!nn.buffer<[n], f32>) -> !nn.tensor<[n], f32>
+  func.return %1 : !nn.tensor<[n], f32>
+}
