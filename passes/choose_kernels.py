@@ -1,8 +1,9 @@
-"""`choose-kernels`: which kernel computes what, and in which layout it wants its operands.
+"""`choose-kernels`: which kernel computes what, why, and in which layout it wants its operands.
 
 Before: `nn.matmul %a, %w`. After, on a CPU: the right operand packed in panels as wide as the target's register tile,
 `nn.pack %w {width = 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU reads the
-operand as it is.
+operand as it is. Each op that has a hand schedule then carries its `choice`: the kernel, the reason, what else there
+was and why that lost; `explain.py` collects them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
 
 from pelton.dialects.nn import MatmulOp, PackedMatmulOp, PackOp
+from pelton.dialects.op import location_of
 from pelton.dialects.types import DimsAttr, dtype_name
+from pelton.kernels.choices import choose, mark
+from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
+from pelton.support.errors import CompileError
+
+TARGETS = (*TILE, "cuda")
 
 
 @dataclass(frozen=True)
@@ -27,21 +34,32 @@ class ChooseKernels(ModulePass):
     target: str = "avx2"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target in TILE:
-            PatternRewriteWalker(PackOperand(self.target), apply_recursively=False).rewrite_module(op)
+        self._check("target", self.target, TARGETS)
+        PatternRewriteWalker(ChooseProduct(self.target), apply_recursively=False).rewrite_module(op)
+
+    def _check(self, option: str, got: str, known: tuple[str, ...]) -> None:
+        if got not in known:
+            raise CompileError(
+                f"choose-kernels has no such {option}", stage=self.name, expected=f"one of {', '.join(known)}", got=got
+            )
 
 
 @dataclass(frozen=True)
-class PackOperand(RewritePattern):
-    """The right operand of a matmul in panels of the target's width."""
+class ChooseProduct(RewritePattern):
+    """The schedule of a matmul; on a CPU its right operand in panels of the target's width."""
 
     target: str
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        choice = choose(op.name, product_candidates(op, self.target), location_of(op) or "")
+        if self.target == "cuda":
+            mark(op, choice)
+            return
         _, columns = TILE[self.target][dtype_name(op.result_type.dtype)]
         pack = PackOp.make(op.operands[1], location=op.location, width=IntegerAttr(columns, i64))
         n = DimsAttr((op.result_type.shape[-1],))
         packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n)
         packed.results[0].name_hint = op.results[0].name_hint
+        mark(packed, choice)
         rewriter.replace(op, (pack, packed))
