@@ -19,8 +19,13 @@ def read_regular(path: Path) -> bytes:
 def write_atomically(path: Path, data: bytes) -> None:
     """Readers see the whole file or none, even when the writer is killed: write beside it, then rename.
 
-    What a killed writer leaves is called `.NAME.*.tmp`. Permissions are those of any new file. Raises OSError.
+    What a killed writer leaves is called `.NAME.*.tmp`. Permissions are those of any new file. A device or a pipe is
+    not replaced but written to. Raises OSError.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with open(path, "wb") as file:
+            file.write(data)
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -11,15 +11,12 @@ wrong. No input ends in a Python traceback; `PELTON_DEBUG=1` asks for one where 
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 import time
-import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 
@@ -35,14 +32,13 @@ from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from pelton.dialects.check import check_module
 from pelton.dialects.reader import read_module
-from pelton.support import knobs
 from pelton.support.dump import Dump
-from pelton.support.errors import CompileError, InternalError, KnobError, PeltonError, ReadError, diagnostic
+from pelton.support.errors import CompileError, InternalError, PeltonError, ReadError, diagnostic
 from pelton.support.files import write_atomically
 from pelton.tools import universe
+from pelton.tools.exits import DONE, FAILED, UsageError, complain, ended_by, internal_error, unknown
 
 TOOL = "pelton-opt"
-DONE, BAD_INPUT, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 PASSES_HELP = "passes and pipelines to run, separated by commas; options follow in braces: 'name{size=16,8 fast=true}'"
@@ -60,10 +56,6 @@ SWITCHES = {
     "--syntax-highlight": "colour the printed IR",
 }
 """Flags of xDSL's driver that mean the same here; the base class reads some of them."""
-
-
-class UsageError(Exception):
-    """The command line asks for something that does not exist."""
 
 
 class PeltonOpt(xDSLOptMain):
@@ -120,7 +112,7 @@ class PeltonOpt(xDSLOptMain):
                 continue
             pipelines = universe.pipelines()
             if spec.name not in pipelines:
-                raise UsageError(_unknown("pass or pipeline", spec.name, [*self.available_passes, *pipelines]))
+                raise UsageError(unknown("pass or pipeline", spec.name, [*self.available_passes, *pipelines]))
             if spec.parameters or spec.name in inside:
                 raise UsageError(
                     f"pipeline '{spec.name}' " + ("has no options" if spec.parameters else "contains itself")
@@ -177,10 +169,10 @@ class PeltonOpt(xDSLOptMain):
             except PeltonError as error:
                 expected = self._expected(error)
                 failed = failed or not expected
-                (texts.append if expected else _complain)(diagnostic(error, TOOL) + "\n")
+                (texts.append if expected else complain)(diagnostic(error, TOOL) + "\n")
         if not (failed and self.args.output_file):
             self._write("// -----\n".join(texts))
-        return BAD_INPUT if failed else DONE
+        return FAILED if failed else DONE
 
     def _expected(self, error: PeltonError) -> bool:
         """Whether the command line asked for this error. Nobody asks for a bug."""
@@ -233,30 +225,6 @@ class PeltonOpt(xDSLOptMain):
             raise CompileError(f"cannot write the file: {error.strerror}", location=path) from error
 
 
-def internal_error(error: Exception, stage: str) -> InternalError:
-    """A bug in pelton, in words; with `PELTON_DEBUG=1` the traceback is shown as well."""
-    if knobs.DEBUG.value() >= 1:
-        traceback.print_exception(error)
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return InternalError(
-        f"internal error: {type(error).__name__}: {error}",
-        stage=stage,
-        got=f"raised at {Path(where.filename).name}:{where.lineno}, in {where.name}",
-        remedy="this is a bug in pelton: please report it with the input; PELTON_DEBUG=1 shows the traceback",
-    )
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"unknown {what} '{name}'" + (
-        f", did you mean '{near[0]}'?" if near else f" (known: {', '.join(sorted(known))})"
-    )
-
-
-def _complain(text: str) -> None:
-    sys.stderr.write(text)
-
-
 @contextmanager
 def _verification_restored() -> Generator[None]:
     """`--disable-verify` switches a check of xDSL off for the whole process; tests run many tools in one."""
@@ -274,24 +242,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return PeltonOpt(description="Run pelton's passes on .mlir text.", args=argv).execute()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else DONE
-    except (Exception, ArgSpecParseError, KeyboardInterrupt) as error:
-        return _failed(error)
-
-
-def _failed(error: BaseException) -> int:
-    """Say what stopped the tool and choose the exit code."""
-    match error:
-        case UsageError() | ArgSpecParseError():
-            _complain(f"{TOOL}: {str(error).rstrip()}\n")
-        case PeltonError():
-            _complain(diagnostic(error, TOOL) + "\n")
-        case BrokenPipeError():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        case Exception():
-            _complain(diagnostic(internal_error(error, ""), TOOL) + "\n")
-        case _:
-            return INTERRUPTED
-    return BAD_USAGE if isinstance(error, UsageError | ArgSpecParseError | KnobError) else BAD_INPUT
+    except ArgSpecParseError as error:
+        return ended_by(UsageError(str(error)), TOOL)
+    except (Exception, KeyboardInterrupt) as error:
+        return ended_by(error, TOOL)
 
 
 if __name__ == "__main__":

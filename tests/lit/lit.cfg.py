@@ -22,5 +22,6 @@ scratch = ROOT / "build" / "lit"
 scratch.mkdir(parents=True, exist_ok=True)
 config.test_exec_root = str(scratch)
 config.substitutions.append((r"\bpelton-opt\b", f"{sys.executable} -m pelton.tools.opt"))
+config.substitutions.append((r"(?<![\w./-])pelton(?![\w./-])", f"{sys.executable} -m pelton"))
 config.environment["PYTHONPATH"] = str(ROOT / ".typing")
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), config.environment.get("PATH", "")])

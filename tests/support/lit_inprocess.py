@@ -1,7 +1,8 @@
 """Lit tests without subprocesses: the RUN lines of a `.mlir` file enter, the text of a failure (or nothing) leaves.
 
-A RUN line of the form `[not] pelton-opt … [2>&1] | … | filecheck %s …` is run in this process, which is some twenty
-times faster than a shell and an interpreter per command. Any other line makes the whole file run under lit's own shell.
+A RUN line of the form `[not] pelton-opt … [2>&1] | … | filecheck %s …` (or `pelton`) is run in this process, which is
+some twenty times faster than a shell and an interpreter per command. Any other line makes the whole file run under
+lit's own shell.
 Both `pytest` (tests/test_lit.py) and plain `lit tests/lit` (tests/lit/lit.cfg.py) come through here.
 """
 
@@ -23,8 +24,9 @@ from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
 from lit.formats import ShTest
 
-from pelton.tools.opt import main
+from pelton.tools import cli, opt
 
+TOOLS = {"pelton-opt": opt.main, "pelton": cli.main}
 RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$")
 SHELL_WORDS = frozenset("<>;&()$`")
 LIT_KEYWORDS = re.compile(r"//\s*(REQUIRES|UNSUPPORTED|XFAIL|END|ALLOW_RETRIES)[.:]")
@@ -64,7 +66,7 @@ def parse_line(line: str) -> list[Command] | None:
         words = shlex.split(part.removesuffix("2>&1"))
         negated = words[:1] == ["not"]
         commands.append(Command(tuple(words[negated:]), negated, merged))
-    known = all(c.words and c.words[0] in ("pelton-opt", "filecheck") for c in commands)
+    known = all(c.words and c.words[0] in (*TOOLS, "filecheck") for c in commands)
     return commands if known and all(c.words[0] != "filecheck" for c in commands[:-1]) else None
 
 
@@ -87,7 +89,8 @@ def _run(command: Command, data: str) -> tuple[int, str, str]:
     """Run one command on `data`: exit code, what goes down the pipe, what the user would see."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(out if command.merged else err), _stdin(data.encode()):
-        code = main(list(command.words[1:])) if command.words[0] == "pelton-opt" else _filecheck(command, data)
+        tool = TOOLS.get(command.words[0])
+        code = tool(list(command.words[1:])) if tool is not None else _filecheck(command, data)
     return code, out.getvalue(), err.getvalue()
 
 

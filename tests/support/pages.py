@@ -36,7 +36,13 @@ PLAIN = re.compile(r"pelton-opt [^|;&<>$`]*")
 """A command of our tool alone, which needs no process of its own."""
 
 
-COMMANDS = {"python": "", "pelton-opt": "-m pelton.tools.opt", "pytest": "-m pytest", "ruff": "-m ruff"}
+COMMANDS = {
+    "python": "",
+    "pelton": "-m pelton",
+    "pelton-opt": "-m pelton.tools.opt",
+    "pytest": "-m pytest",
+    "ruff": "-m ruff",
+}
 """What an activated environment has, as arguments of Python."""
 
 

@@ -160,7 +160,7 @@ def test_the_replay_shows_the_failure_again(
     assert change == 'cd "$(dirname "$0")"'
     tool, file, *options = shlex.split(command)
     assert tool == "pelton-opt" and options == ["-p", "simplify,refuses"]  # no further than needed
-    assert opt.main([str(script.parent / file), *options]) == opt.BAD_INPUT
+    assert opt.main([str(script.parent / file), *options]) == opt.FAILED
     assert "cannot do this" in capsys.readouterr().err
 
 

@@ -1,0 +1,161 @@
+"""`pelton`: runs, compiles, explains and measures a model from the command line; also as `python -m pelton`.
+
+    pelton run scores.mlir --input x=x.npy --output results
+    pelton compile scores.mlir -o scores.pelton
+    pelton explain scores.mlir
+    pelton bench scores.mlir --dim batch=8
+
+The command line enters; `run.py`, `bench.py` and `explain.py` do the work, and are imported when they have some: help
+takes no longer than Python and argparse. Exit codes: `exits.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from pelton import __version__
+from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, LOG_LEVELS, MAX_THREADS, PROFILING_MODES
+from pelton.tools.exits import DONE, ended_by
+
+TOOL = "pelton"
+FUNCTIONS = {
+    "run": ("pelton.tools.run", "run"),
+    "compile": ("pelton.tools.run", "compile_model"),
+    "explain": ("pelton.tools.explain", "explain"),
+    "bench": ("pelton.tools.bench", "bench"),
+}
+"""Module and function of each command."""
+MODEL = "a .mlir file, or a .pelton file that `pelton compile` made"
+EXIT_CODES = "Exit codes: 0 done; 1 a file, a model or a run failed; 2 the command line is wrong."
+EXAMPLES = {
+    "run": """\
+  pelton run scores.mlir --input x=x.npy --input y=y.npy
+  pelton run encoder.pelton --weights model.safetensors --input ids=ids.npy --output results
+  pelton run scores.mlir --input x=x.npy --trace trace.json      then open the file in ui.perfetto.dev""",
+    "compile": """\
+  pelton compile scores.mlir                                     makes scores.pelton, for this machine
+  pelton compile scores.mlir -o out/scores.pelton --target avx2  for any machine that has AVX2""",
+    "explain": """\
+  pelton explain scores.mlir
+  pelton explain scores.mlir --target avx512                     needs no machine that has it
+  pelton explain scores.pelton""",
+    "bench": """\
+  pelton bench scores.mlir --dim batch=8                         random inputs
+  pelton bench encoder.mlir --shape ids=1x128 --shape mask=1x128 --threads 1
+  pelton bench scores.pelton --input x=x.npy --input y=y.npy --runs 200""",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, with all its help."""
+    top = argparse.ArgumentParser(
+        prog=TOOL,
+        description="Run, compile, explain and measure models.",
+        epilog="examples:\n" + "\n".join(text.splitlines()[0] for text in EXAMPLES.values()) + "\n\n" + EXIT_CODES
+        + "\nEnvironment variables (PELTON_DEBUG, PELTON_TARGET, …) are described in support/knobs.py.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )  # fmt: skip
+    top.add_argument("--version", action="version", version=f"pelton {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (does, configure) in COMMANDS.items():
+        each = commands.add_parser(
+            name,
+            help=does,
+            description=f"{does[0].upper()}{does[1:]}.",
+            epilog=f"examples:\n{EXAMPLES[name]}\n\n{EXIT_CODES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        each.add_argument("model", metavar="MODEL", help=MODEL)
+        configure(each)
+    return top
+
+
+def _run(to: argparse.ArgumentParser) -> None:
+    _inputs(to)
+    to.add_argument("--output", metavar="DIR", help="write each output to DIR/NAME.npy")
+    to.add_argument("--trace", metavar="FILE.json", help="write stages and launches, for Perfetto or chrome://tracing")
+    _running(to)
+    _levels(to)
+
+
+def _compile(to: argparse.ArgumentParser) -> None:
+    to.add_argument("-o", "--output", metavar="FILE.pelton", help="where it goes (MODEL's name, in this folder)")
+    _explain(to)
+
+
+def _explain(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--target", choices=CPU_CAPS, help="the instruction set (the best of this machine)")
+    _levels(to)
+
+
+def _bench(to: argparse.ArgumentParser) -> None:
+    _inputs(to)
+    _repeated(to, "--shape", "NAME=1x128", "a random input of this shape")
+    _repeated(to, "--dim", "SYMBOL=8", "the size that a symbol stands for, in every random input")
+    to.add_argument("--runs", metavar="N", type=_number(1, 10**6), help="samples (what fits in a second)")
+    to.add_argument("--warmup", metavar="N", type=_number(0, 10**6), default=3, help="executes before that (3)")
+    _running(to)
+    _levels(to)
+
+
+def _inputs(to: argparse.ArgumentParser) -> None:
+    _repeated(to, "--input", "NAME=FILE.npy", "the array of an input")
+    _repeated(to, "--weights", "FILE", "a .safetensors or .npz file that has weights by name")
+
+
+def _repeated(to: argparse.ArgumentParser, flag: str, form: str, what: str) -> None:
+    to.add_argument(flag, metavar=form, action="append", default=[], help=f"{what}; may be given several times")
+
+
+def _running(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--threads", metavar="N", type=_number(1, MAX_THREADS), help="that run kernels (physical cores)")
+
+
+def _levels(to: argparse.ArgumentParser) -> None:
+    for flag, names, what in (
+        ("--assert-level", ASSERT_LEVELS, "which asserts are compiled in"),
+        ("--log-level", LOG_LEVELS, "which messages are compiled in: this level and above"),
+        ("--profiling", PROFILING_MODES, "marks for a trace: around launches (on), copies and calls too (detailed)"),
+    ):
+        to.add_argument(flag, choices=[name.lower() for name in names], type=str.lower, help=what)
+
+
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "run": ("execute a model once on arrays from files", _run),
+    "compile": ("compile a graph to one file, which runs without the compiler", _compile),
+    "explain": ("show what becomes one kernel, where it comes from, and what it costs", _explain),
+    "bench": ("measure how long an execute takes", _bench),
+}
+"""What each command does, in a line, and what it takes."""
+
+
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {low} to {high}")
+        return int(text)
+
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the command line's by default) and return the exit code."""
+    try:
+        args = parser().parse_args(argv)
+        module, function = FUNCTIONS[args.command]
+        getattr(import_module(module), function)(args)
+        sys.stdout.flush()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else DONE
+    except (Exception, KeyboardInterrupt) as error:
+        return ended_by(error, TOOL)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The model that a command works on: a path enters, what it takes and returns leaves, and whatever comes of it.
+
+A `.mlir` file is read, checked and described without compiling, so that what is missing is told at once; a `.pelton`
+artifact says the same about itself. Next: `run.py`, `bench.py` and `explain.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pelton.support.errors import ReadError
+from pelton.tools.exits import UsageError, unknown
+
+if TYPE_CHECKING:
+    from pelton.artifact import Artifact, TensorInfo
+    from pelton.codegen.cpu.target import CpuTarget
+    from pelton.compiler import Compilation
+    from pelton.engine import InferenceSession, Model
+    from pelton.graph import Graph
+    from pelton.support.options import Options
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model file; either `graph` or `artifact` is there."""
+
+    path: Path
+    inputs: tuple[TensorInfo, ...]
+    weights: tuple[TensorInfo, ...]
+    graph: Graph | None = None
+    artifact: Artifact | None = None
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.artifact.name if self.artifact is not None else self.path.stem
+
+    def load(self, session: InferenceSession, weights: dict[str, Any]) -> Model:
+        """The model, ready to run."""
+        if self.graph is not None:
+            return session.load(self.graph, weights_registry=weights)
+        from pelton.engine import CompiledModel
+
+        assert self.artifact is not None
+        return session.init(CompiledModel(self.artifact), weights_registry=weights)
+
+    def compilation(self, target: str | None, options: Options) -> Compilation:
+        """The path that makes an artifact of it. UsageError for what is compiled already."""
+        from pelton.compiler import Compilation
+        from pelton.runtime.cache import ObjectCache
+        from pelton.support.knobs import cache_folder
+
+        if self.graph is None:
+            raise UsageError(f"{self.path} is compiled already; give the .mlir file it was made from")
+        store = ObjectCache(cache_folder())
+        return Compilation(self.graph.module, chosen_target(target), store, self.graph.constants, self.name, options)
+
+
+def chosen_target(name: str | None) -> CpuTarget:
+    """The target of that name; else the best of this machine that PELTON_TARGET allows."""
+    from pelton.codegen.cpu.target import target_for, target_named
+    from pelton.runtime.loader import host_features
+    from pelton.support import knobs
+
+    return target_named(name) if name is not None else target_for(host_features(), knobs.TARGET.value())
+
+
+def open_model(path: Path) -> Subject:
+    """Read a model file. Raises ReadError, VerifyError or ArtifactError, each naming the path and what is wrong."""
+    match path.suffix:
+        case ".pelton":
+            from pelton.artifact import Artifact
+
+            artifact = Artifact.load(path)
+            return Subject(path, artifact.inputs, artifact.weights, artifact=artifact)
+        case ".mlir":
+            from pelton.dialects.signature import describe
+            from pelton.graph import Graph
+
+            graph = Graph(path.stem or "model", path=path)
+            signature = describe(graph.module, graph.constants)
+            return Subject(path, signature.inputs, signature.weights, graph=graph)
+        case suffix:
+            raise ReadError(
+                f"{path} is of no kind that can be loaded"
+                + ("; an ONNX reader does not exist yet" if suffix == ".onnx" else ""),
+                expected="a .mlir or a .pelton file",
+                got=suffix or "no suffix",
+            )
+
+
+def named_pairs(texts: Sequence[str], flag: str, form: str) -> dict[str, str]:
+    """`name=value` texts as a mapping. UsageError for one that has no `=`, and for a name given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{flag} {text}: expected {form}")
+        if name in found:
+            raise UsageError(f"{flag} {text}: {name} is given twice")
+        found[name] = value
+    return found
+
+
+def require_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """UsageError for a name that the model does not have."""
+    for name in names:
+        if name not in known:
+            raise UsageError(unknown(what, name, known))
+
+
+def missing(what: str, infos: Sequence[TensorInfo], remedy: str) -> UsageError:
+    """The error for things that the command line leaves out, with their types."""
+    lines = [f"  {info.name}: {info}" for info in infos]
+    many = f"{len(infos)} {what}s are" if len(infos) != 1 else f"one {what} is"
+    return UsageError("\n".join([f"{many} missing:", *lines, remedy]))
