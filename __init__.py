@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         SplitKReductionPrecision,
         TensorSpec,
     )
-    from pelton.graph import BufferType, DeviceRef, Dim, Graph, TensorType, TensorValue, Weight, ops
+    from pelton.graph import BufferType, BufferValue, DeviceRef, Dim, Graph, TensorType, TensorValue, Weight, ops
 
 __version__ = "0.1.0"
 
@@ -27,6 +27,7 @@ __all__ = [
     "AssertLevel",
     "Buffer",
     "BufferType",
+    "BufferValue",
     "CompiledModel",
     "DType",
     "Device",
@@ -58,7 +59,7 @@ _HOMES = {
         "SplitKReductionPrecision",
         "TensorSpec",
     ),
-    "graph": ("BufferType", "DeviceRef", "Dim", "Graph", "TensorType", "TensorValue", "Weight", "ops"),
+    "graph": ("BufferType", "BufferValue", "DeviceRef", "Dim", "Graph", "TensorType", "TensorValue", "Weight", "ops"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -5,6 +5,7 @@ compiler.
 from __future__ import annotations
 
 from pelton.graph import ops
+from pelton.graph.buffer_value import BufferValue
 from pelton.graph.device_ref import DeviceKind, DeviceRef
 from pelton.graph.dims import AlgebraicDim, Dim, DimLike, Shape, ShapeLike, StaticDim, SymbolicDim
 from pelton.graph.graph import Graph
@@ -15,6 +16,7 @@ from pelton.graph.weight import Weight
 __all__ = [
     "AlgebraicDim",
     "BufferType",
+    "BufferValue",
     "DeviceKind",
     "DeviceRef",
     "Dim",

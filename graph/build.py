@@ -22,18 +22,46 @@ from xdsl.utils.exceptions import VerifyException
 from pelton.dialects import dims
 from pelton.dialects import types as ir
 from pelton.dialects.nn import BY_NAME
+from pelton.dialects.nn.buffers import BufferCreateOp
 from pelton.dialects.nn.creation import Declared, WeightOp
 from pelton.graph.location import here, place
 from pelton.support.errors import GraphError, NoGraphError
 
 if TYPE_CHECKING:
+    from pelton.graph.buffer_value import BufferValue
     from pelton.graph.value import TensorValue
 
 CURRENT: ContextVar[Body | None] = ContextVar("pelton_graph", default=None)
 """The graph whose `with` block is running, per thread and task."""
 
 
-class Value(ABC):
+class AnyValue(ABC):
+    """What ops take: whatever stands for a tensor or a buffer in a graph."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def ir_type(self) -> ir.ShapedValueType:
+        """The type in IR."""
+
+    @abstractmethod
+    def ssa_in(self, body: Body, op: str) -> SSAValue:
+        """The IR value, for an op of `body`. Raises GraphError where it belongs to another graph."""
+
+    @staticmethod
+    def owned(value: SSAValue, owner: Body, body: Body, op: str) -> SSAValue:
+        """`value`, which belongs to the graph `owner`, for an op of `body`."""
+        if owner is not body:
+            raise GraphError(
+                f"{op}: a value of the graph {owner.name!r} is used in the graph {body.name!r}",
+                location=place(),
+                remedy="make the value an input of the graph that uses it",
+            )
+        return value
+
+
+class Value(AnyValue):
     """Whatever stands for a tensor in a graph: results of ops, inputs, weights."""
 
     __slots__ = ()
@@ -43,15 +71,11 @@ class Value(ABC):
     def ir_type(self) -> ir.TensorType:
         """The type in IR."""
 
-    @abstractmethod
-    def ssa_in(self, body: Body, op: str) -> SSAValue:
-        """The IR value, for an op of `body`. Raises GraphError where it belongs to another graph."""
-
 
 class Body(ABC):
     """A function that is being filled, in a module of its own: arguments, ops in program order, at last a return."""
 
-    def __init__(self, name: str, inputs: Sequence[ir.TensorType]) -> None:
+    def __init__(self, name: str, inputs: Sequence[ir.ShapedValueType]) -> None:
         self.name = name
         self.constants: dict[str, Any] = {}
         """The arrays too large to stand in the IR, by the key of the weight that stands for them."""
@@ -68,7 +92,7 @@ class Body(ABC):
         """Make this the function that is being filled, or has been."""
         self._module, self._func, self._block = module, func, func.body.block
         self._finished = finished
-        types = [t for t in self._block.arg_types if isinstance(t, ir.TensorType)]
+        types = [t for t in self._block.arg_types if isinstance(t, ir.ShapedValueType)]
         self.symbols = frozenset(s for t in types for d in t.shape for s in dims.symbols(d))
         """What ops may use as sizes: the symbols of the inputs."""
 
@@ -85,7 +109,17 @@ class Body(ABC):
 
     @abstractmethod
     def wrap(self, value: SSAValue) -> TensorValue:
-        """The user's view of an IR value of this graph."""
+        """The user's view of a tensor of this graph."""
+
+    @abstractmethod
+    def wrap_buffer(self, value: SSAValue) -> BufferValue:
+        """The user's view of a buffer of this graph."""
+
+    def create_buffer(self, t: ir.BufferType) -> BufferValue:
+        """A new buffer."""
+        made = BufferCreateOp.declare(t, here())
+        self.append(made)
+        return self.wrap_buffer(made.result)
 
     def append(self, made: Operation) -> None:
         """Place an op last. Raises GraphError once the graph has its outputs."""
@@ -159,12 +193,12 @@ def _named(prefix: str, count: int) -> ArrayAttr[DictionaryAttr] | None:
     return ArrayAttr(DictionaryAttr({"nn.name": StringAttr(f"{prefix}{k}")}) for k in range(count)) if count else None
 
 
-def emit(op: str, name: str, *operands: Value, **properties: Attribute) -> TensorValue:
+def emit(op: str, name: str, *operands: AnyValue, **properties: Attribute) -> TensorValue:
     """Add the op `nn.<name>`, of one result, to the open graph; `op` is what the user called."""
     return emit_all(op, name, operands, **properties)[0]
 
 
-def emit_all(op: str, name: str, operands: Sequence[Value], **properties: Attribute) -> list[TensorValue]:
+def emit_all(op: str, name: str, operands: Sequence[AnyValue], **properties: Attribute) -> list[TensorValue]:
     """Add an op and return all its results.
 
     Raises GraphError where operands do not fit, NoGraphError outside a graph.
@@ -180,6 +214,11 @@ def emit_all(op: str, name: str, operands: Sequence[Value], **properties: Attrib
     return [body.wrap(r) for r in made.results]
 
 
+def effect(op: str, name: str, *operands: AnyValue, **properties: Attribute) -> None:
+    """Add an op without results."""
+    emit_all(op, name, operands, **properties)
+
+
 def declare(op: str, name: str, t: ir.TensorType, **properties: Attribute) -> TensorValue:
     """Add an op without operands whose result is of type `t`, such as `nn.constant`."""
     body = Body.open(op)
@@ -190,7 +229,7 @@ def declare(op: str, name: str, t: ir.TensorType, **properties: Attribute) -> Te
     return body.wrap(made.results[0])
 
 
-def _check_devices(op: str, operands: Sequence[Value]) -> None:
+def _check_devices(op: str, operands: Sequence[AnyValue]) -> None:
     devices = {v.ir_type.device.data for v in operands}
     if len(devices) > 1:
         raise GraphError(

@@ -14,10 +14,11 @@ from xdsl.ir import SSAValue
 
 from pelton.dialects import dims
 from pelton.dialects import types as ir
-from pelton.graph.build import CURRENT, Body, Value
+from pelton.graph.buffer_value import BufferValue
+from pelton.graph.build import CURRENT, AnyValue, Body, Value
 from pelton.graph.location import place
 from pelton.graph.reading import read_graph
-from pelton.graph.types import BufferType, TensorType, from_ir, to_ir
+from pelton.graph.types import BufferType, TensorType, buffer_from_ir, from_ir, to_ir
 from pelton.graph.value import TensorValue
 from pelton.support.errors import GraphError, GraphTypeError, NoGraphError
 
@@ -76,7 +77,7 @@ class Graph(Body):
             if forward is not None or self._block.args:
                 raise GraphTypeError("Graph: path stands for the whole graph", expected="no forward and no input_types")
             self._hold(*read_graph(path), finished=True)
-        self._inputs = tuple(self.wrap(argument) for argument in self._block.args)
+        self._inputs = tuple(map(self._wrap_input, self._block.args))
         self._tokens: list[Token[Body | None]] = []
         if forward is not None:
             self._call(forward, args, kwargs)
@@ -99,14 +100,18 @@ class Graph(Body):
         CURRENT.reset(self._tokens.pop())
 
     @property
-    def inputs(self) -> tuple[TensorValue, ...]:
-        """The values that the model will be given, in order."""
+    def inputs(self) -> tuple[Any, ...]:
+        """What the model will be given, in order: a `TensorValue` per `TensorType`, a `BufferValue` per `BufferType`.
+
+        `.tensor` and `.buffer` of one are itself, checked.
+        """
         return self._inputs
 
     @property
-    def input_types(self) -> list[TensorType]:
+    def input_types(self) -> list[TensorType | BufferType]:
         """The types of the inputs."""
-        return [v.type for v in self._inputs]
+        types = (argument.type for argument in self._block.args)
+        return [from_ir(t) if isinstance(t, ir.TensorType) else buffer_from_ir(cast(ir.BufferType, t)) for t in types]
 
     @property
     def output_types(self) -> list[TensorType]:
@@ -130,6 +135,7 @@ class Graph(Body):
         for k, v in enumerate(cast("Sequence[object]", values)):
             if not isinstance(v, Value):
                 remedy = "spread a list: output(*values)" if isinstance(v, list | tuple) else "ops.constant"
+                remedy = "return what it holds: buffer[...]" if isinstance(v, BufferValue) else remedy
                 got = f"{v!r} ({type(v).__name__})"  # pyright: ignore[reportUnknownArgumentType]
                 raise GraphTypeError(
                     f"Graph.output: value {k} is no tensor", expected="TensorValue", got=got, remedy=remedy
@@ -138,6 +144,12 @@ class Graph(Body):
 
     def wrap(self, value: SSAValue) -> TensorValue:
         return TensorValue(value, self)
+
+    def wrap_buffer(self, value: SSAValue) -> BufferValue:
+        return BufferValue(value, self)
+
+    def _wrap_input(self, value: SSAValue) -> TensorValue | BufferValue:
+        return self.wrap_buffer(value) if isinstance(value.type, ir.BufferType) else self.wrap(value)
 
     def _expect_finished(self) -> None:
         if not self._finished:
@@ -153,15 +165,16 @@ class Graph(Body):
         return f"Graph({self.name!r}: ({inputs}) -> ({outputs}))"
 
 
-def _input_types(types: Iterable[TensorType | BufferType]) -> list[ir.TensorType]:
+def _input_types(types: Iterable[TensorType | BufferType]) -> list[ir.ShapedValueType]:
     if isinstance(types, TensorType | BufferType) or not isinstance(types, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise GraphTypeError(
             "Graph: input_types is not a sequence of types", got=repr(types), remedy="[TensorType(...)]"
         )
-    found: list[ir.TensorType] = []
+    found: list[ir.ShapedValueType] = []
     for k, t in enumerate(types):
-        if not isinstance(t, TensorType):
-            raise GraphTypeError(f"Graph: input {k} is not of a tensor type", expected="TensorType", got=repr(t))
+        if not isinstance(t, TensorType | BufferType):  # pyright: ignore[reportUnnecessaryIsInstance]
+            expected = "TensorType or BufferType"
+            raise GraphTypeError(f"Graph: input {k} is not of a tensor type", expected=expected, got=repr(t))
         for d in t.shape.raw:
             if isinstance(d, dims.Expr):
                 raise GraphError(
@@ -178,6 +191,6 @@ def _outputs(result: Any) -> list[Any]:
     """What a forward function returned, as a list."""
     if result is None:
         return []
-    if isinstance(result, Value) or not isinstance(result, Iterable):
+    if isinstance(result, AnyValue) or not isinstance(result, Iterable):
         return [result]
     return list(cast("Iterable[Any]", result))

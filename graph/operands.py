@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pelton.dialects import dims
 from pelton.dialects.types import DimsAttr
 from pelton.dtype import DType
-from pelton.graph.build import Value, emit
+from pelton.graph.build import AnyValue, Value, emit
 from pelton.graph.check import wrong, wrong_type
 from pelton.graph.constant import NUMBERS, cast_to, constant, is_array, size
 from pelton.graph.device_ref import DeviceRef
@@ -65,6 +65,13 @@ def _own_dtype(x: Any) -> DType:
     return next((dtype for kind, dtype in NUMBERS.items() if isinstance(x, kind)), DType.int64)
 
 
+def in_dtype(op: str, argument: str, x: Any, dtype: DType, device: DeviceRef) -> TensorValue:
+    """One operand in a known dtype: a tensor is cast, a number or an array has to fit."""
+    if not isinstance(x, Value):
+        _check_weak(op, argument, x)
+    return _in_dtype(op, x, dtype, device)
+
+
 def _in_dtype(op: str, x: Any, dtype: DType, device: DeviceRef) -> TensorValue:
     if isinstance(x, Value):
         return cast_to(op, x, dtype)
@@ -78,6 +85,7 @@ def _check_weak(op: str, argument: str, x: object) -> None:
         return
     kinds = "a TensorValue, a number, a NumPy array or a Dim"
     remedy = "make a tensor of it with ops.constant" if isinstance(x, list | tuple) else ""
+    remedy = "load what it holds: buffer[...]" if isinstance(x, AnyValue) else remedy
     raise wrong_type(f"{op}: {argument} is no operand", kinds, f"{x!r} ({type(x).__name__})", remedy)  # pyright: ignore[reportUnknownArgumentType]
 
 

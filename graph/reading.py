@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from pelton.dialects.check import check_module
 from pelton.dialects.context import new_context
 from pelton.dialects.reader import read_module
-from pelton.dialects.types import TensorType
+from pelton.dialects.types import BufferType, TensorType
 from pelton.support.errors import ReadError
 
 
@@ -30,7 +30,8 @@ def read_graph(path: str | PathLike[str]) -> tuple[ModuleOp, FuncOp]:
     if len(functions) != 1:
         raise ReadError(f"{name} is no graph", expected="one func.func", got=f"{len(functions)} functions")
     (function,) = functions
-    for t in (*function.function_type.inputs, *function.function_type.outputs):
+    inputs, outputs = function.function_type.inputs, function.function_type.outputs
+    for t in (*(t for t in inputs if not isinstance(t, BufferType)), *outputs):
         if not isinstance(t, TensorType):
             raise ReadError(f"{name} is no graph", expected="inputs and outputs of type !nn.tensor", got=str(t))
     return module, function

@@ -5,7 +5,7 @@ becomes an IR type.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -133,11 +133,21 @@ def dtype_of(element: Attribute) -> DType:
     return _DTYPES[element]
 
 
-def to_ir(t: _ValueType) -> ir.TensorType:
+@overload
+def to_ir(t: TensorType) -> ir.TensorType: ...
+@overload
+def to_ir(t: BufferType) -> ir.BufferType: ...
+def to_ir(t: TensorType | BufferType) -> ir.TensorType | ir.BufferType:
     """The IR type of values of type `t`."""
-    return ir.TensorType(t.shape.raw, element_type(t.dtype), str(t.device))
+    kind = ir.TensorType if isinstance(t, TensorType) else ir.BufferType
+    return kind(t.shape.raw, element_type(t.dtype), str(t.device))
 
 
 def from_ir(t: ir.TensorType) -> TensorType:
     """The type whose IR type is `t`."""
     return TensorType(dtype_of(t.dtype), [Dim(d) for d in t.shape], DeviceRef.parse(t.device.data))
+
+
+def buffer_from_ir(t: ir.BufferType) -> BufferType:
+    """The type whose IR type is `t`."""
+    return from_ir(t.as_tensor()).as_buffer()

@@ -17,7 +17,7 @@ from pelton.graph.dims import Shape, ShapeLike
 from pelton.graph.location import place
 from pelton.graph.ops import creation, elementwise, functions, indexing, movement, product, reduction
 from pelton.graph.types import TensorType, dtype_of, from_ir
-from pelton.support.errors import GraphError, GraphTypeError
+from pelton.support.errors import GraphTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,13 +49,7 @@ class TensorValue(Value):
         return t
 
     def ssa_in(self, body: Body, op: str) -> SSAValue:
-        if self._body is not body:
-            raise GraphError(
-                f"{op}: a value of the graph {self._body.name!r} is used in the graph {body.name!r}",
-                location=place(),
-                remedy="make the value an input of the graph that uses it",
-            )
-        return self._ssa
+        return self.owned(self._ssa, self._body, body, op)
 
     @property
     def type(self) -> TensorType:
@@ -85,7 +79,8 @@ class TensorValue(Value):
 
     @property
     def buffer(self) -> NoReturn:
-        raise GraphTypeError("this value is a tensor, not a mutable buffer", got=repr(self))
+        remedy = "declare the input as a BufferType"
+        raise GraphTypeError("this value is a tensor, not a mutable buffer", got=repr(self), remedy=remedy)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.type})"

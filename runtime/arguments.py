@@ -107,6 +107,8 @@ def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
         )
     if buffer.dtype is not info.dtype:
         raise mismatch(position, info, buffer.shape, buffer.dtype)
+    if info.mutable and isinstance(argument, np.generic | bool | int | float):
+        raise ArgumentError(f"{place(position, info)} is written by the model, and a number has no memory to write to")
     if info.mutable and not buffer.writable:
         raise ArgumentError(f"{place(position, info)} is written by the model, and what was passed is read-only")
     return buffer if buffer.address % buffer.element_size == 0 else _aligned(buffer, position, info)

@@ -52,13 +52,17 @@ def get_item(x: TensorLike, index: Any) -> TensorValue:
 
 
 @dataclass
-class _Plan:
+class Plan:
     """What an index does, dim by dim: the part of `x` to take, then the dims of the result, then perhaps a gather."""
 
     parts: list[Part] = field(default_factory=list)
     shape: list[algebra.Dim] = field(default_factory=list)
     indices: TensorValue | None = None
     gather_axis: int = 0
+
+    def properties(self) -> dict[str, DimsAttr]:
+        """The parts as `nn.slice` and `nn.store_slice` take them."""
+        return _columns(self.parts)
 
 
 @dataclass(frozen=True)
@@ -75,15 +79,20 @@ class Part:
         return algebra.ceildiv(distance if self.step > 0 else algebra.mul(-1, distance), abs(self.step))
 
 
-def _get(op: str, x: TensorValue, index: Any) -> TensorValue:
-    shape = x.ir_type.shape
-    plan = _Plan()
+def plan_of(op: str, index: Any, shape: tuple[algebra.Dim, ...]) -> Plan:
+    """What an index does to a tensor or buffer of that shape."""
+    plan = Plan()
     for item in _expanded(op, index, len(shape)):
         if item is None:
             plan.shape.append(1)
             continue
         axis = len(plan.parts)
         _take(op, plan, item, shape[axis], axis)
+    return plan
+
+
+def _get(op: str, x: TensorValue, index: Any) -> TensorValue:
+    plan = plan_of(op, index, x.ir_type.shape)
     taken = _sliced(op, x, plan.parts)
     result = reshaped(op, taken, [Dim(d) for d in plan.shape])
     if plan.indices is None:
@@ -104,7 +113,7 @@ def _expanded(op: str, index: Any, rank: int) -> list[Any]:
     return [*items[:at], *[slice(None)] * (rank - named), *items[at + 1 :]]
 
 
-def _take(op: str, plan: _Plan, item: Any, size: algebra.Dim, axis: int) -> None:
+def _take(op: str, plan: Plan, item: Any, size: algebra.Dim, axis: int) -> None:
     """Note what `item` does with dim `axis`."""
     match item:
         case slice():
@@ -125,7 +134,7 @@ def _take(op: str, plan: _Plan, item: Any, size: algebra.Dim, axis: int) -> None
             raise wrong_type(f"{op}: not an index", kinds, repr(item), "gather along a dim with ops.gather")
 
 
-def _gather(op: str, plan: _Plan, indices: Any, size: algebra.Dim) -> None:
+def _gather(op: str, plan: Plan, indices: Any, size: algebra.Dim) -> None:
     if not indices.dtype.is_integral():
         remedy = "ops.where chooses by a mask" if indices.dtype.size_in_bits == 1 else "x.cast(DType.int64)"
         raise wrong_type(f"{op}: a tensor index is not of integers", "int32 or int64", indices.dtype.name, remedy)
@@ -211,5 +220,8 @@ def _sliced(op: str, x: TensorValue, parts: Sequence[Part]) -> TensorValue:
     """The parts of all dims; `x` itself where they are the whole."""
     if all(p == Part(0, d) for p, d in zip(parts, x.ir_type.shape, strict=True)):
         return x
-    columns = {f"{name}s": DimsAttr(tuple(getattr(p, name) for p in parts)) for name in ("start", "stop", "step")}
-    return emit(op, "slice", x, **columns)
+    return emit(op, "slice", x, **_columns(parts))
+
+
+def _columns(parts: Sequence[Part]) -> dict[str, DimsAttr]:
+    return {f"{name}s": DimsAttr(tuple(getattr(p, name) for p in parts)) for name in ("start", "stop", "step")}
