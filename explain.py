@@ -13,11 +13,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from pelton.compiler import cpu_passes, cuda_passes
-from pelton.dialects import plan
+from pelton.dialects import dims, kernel, plan
 from pelton.dialects.check import location_text
 from pelton.dialects.context import new_context
+from pelton.dialects.dims import Dim
 from pelton.dialects.nn import GroupOp, YieldOp
 from pelton.kernels.choices import Choice, choice_of
+from pelton.kernels.cost import call_flops, gathered_buffers, launch_bytes
 from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.lower_groups import LowerGroups
 from pelton.support.options import DEFAULTS, Options
@@ -51,6 +53,12 @@ class Row:
     reason: str
     choice: Choice | None
     """What there was to choose; None where only loops are generated."""
+    result: str
+    """The type of its first result, as `<[n, 8], f32>`."""
+    bytes: Dim
+    """What a launch reads and writes at least."""
+    flops: Dim
+    """Multiplications and additions of a product; 0 where it is none, and for a GPU."""
 
 
 def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[Row]:
@@ -65,7 +73,9 @@ def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[
             groups = list(_groups(module.clone()))
         if isinstance(each, LowerGroups):
             break
-    return [_row(function, group, kernel) for (function, group), kernel in zip(groups, _kernels(module), strict=True)]
+    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+    launches = ((op, functions[op.callee.string_value()]) for op in _launches(module))
+    return [_row(name, group, *each, target != "cuda") for (name, group), each in zip(groups, launches, strict=True)]
 
 
 def _groups(module: ModuleOp) -> Iterator[tuple[str, GroupOp]]:
@@ -74,24 +84,32 @@ def _groups(module: ModuleOp) -> Iterator[tuple[str, GroupOp]]:
             yield from ((function.sym_name.data, op) for op in function.body.block.ops if isinstance(op, GroupOp))
 
 
-def _kernels(module: ModuleOp) -> Iterator[str]:
-    """The kernels in the order in which the functions launch them: a launch per group."""
+def _launches(module: ModuleOp) -> Iterator[plan.LaunchOp]:
+    """In the order of functions and steps: a launch per group."""
     for function in module.body.block.ops:
         if isinstance(function, plan.FuncOp):
-            yield from (o.callee.string_value() for o in function.body.block.ops if isinstance(o, plan.LaunchOp))
+            yield from (op for op in function.body.block.ops if isinstance(op, plan.LaunchOp))
 
 
-def _row(function: str, group: GroupOp, kernel: str) -> Row:
+def _row(function: str, group: GroupOp, launch: plan.LaunchOp, called: kernel.FuncOp, on_cpu: bool) -> Row:
     ops = [op for op in group.body.block.ops if not isinstance(op, YieldOp)]
     found = next(((op, choice) for op in ops if (choice := choice_of(op)) is not None), None)
     at, choice = found or (group, None)
     return Row(
         function=function,
-        kernel=kernel,
+        kernel=called.sym_name.data,
         kind=group.kind.data,
         op=choice.op if choice else ops[-1].name,
         line=location_text(at),
         fused=tuple(op.name for op in ops),
         reason=choice.reason if choice else NESTS[group.kind.data],
         choice=choice,
+        result=str(group.outputs[0].type).removeprefix("!nn.tensor") if group.outputs else "",
+        bytes=launch_bytes(launch, gathered_buffers(called)),
+        flops=dims.substitute(call_flops(called), _bound(launch, called)) if on_cpu else 0,
     )
+
+
+def _bound(launch: plan.LaunchOp, called: kernel.FuncOp) -> dict[str, Dim]:
+    """The sizes that a launch gives to the symbols of its kernel."""
+    return dict(zip((str(s) for s in called.sizes.data), launch.sizes.data, strict=True))

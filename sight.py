@@ -16,10 +16,9 @@ from xdsl.passes import ModulePass
 
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.codegen.source import Source
-from pelton.dialects import dims, kernel, plan
+from pelton.dialects import plan
 from pelton.dialects.nn import GroupOp, YieldOp
 from pelton.dialects.op import location_of
-from pelton.kernels.cost import call_flops, gathered_buffers, launch_bytes
 from pelton.passes.fuse_groups import FuseGroups
 from pelton.passes.lower_groups import LowerGroups
 from pelton.support import knobs, trace
@@ -38,16 +37,6 @@ class Group:
     place: str
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What is told of one launch: the group it came from, its kernel, and its cost as an expression of sizes."""
-
-    group: Group
-    kernel: str
-    bytes: str
-    flops: str
-
-
 @dataclass(eq=False)
 class Sight:
     """The eyes of one compilation called `name`, for one target."""
@@ -55,8 +44,6 @@ class Sight:
     name: str
     target: CpuTarget
     dump: Dump = field(init=False)
-    keep: bool = False
-    """Look at the groups although nobody reads of them on stderr."""
     groups: list[Group] = field(default_factory=list[Group])
 
     def __post_init__(self) -> None:
@@ -71,7 +58,7 @@ class Sight:
             command = f"pelton-opt {self.dump.last()} -p {shlex.quote(str(previous))}" if previous else ""
             self.dump.write(title, ".mlir", text, command)
             trace.tell(knobs.IR, f"IR after {title}" if previous else "IR of the input", text)
-        if self.keep or trace.telling(knobs.CHOICES):
+        if trace.telling(knobs.CHOICES):
             if isinstance(previous, FuseGroups):
                 self.groups = list(_groups(module))
             elif isinstance(previous, LowerGroups):
@@ -98,19 +85,6 @@ class Sight:
         return shlex.quote(f"{target}{{cpu={self.target.name} kernel={source.name}}}")
 
 
-def launches_of(groups: list[Group], module: ModuleOp) -> list[Launch]:
-    """The launches of a module after all passes, whose groups were `groups`."""
-    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
-    launches: list[Launch] = []
-    for group, op in zip(groups, _launches(module), strict=True):
-        function = functions[op.callee.string_value()]
-        bound = dict(zip((str(s) for s in function.sizes.data), op.sizes.data, strict=True))
-        moved = launch_bytes(op, gathered_buffers(function))
-        flops = dims.substitute(call_flops(function), bound)
-        launches.append(Launch(group, function.sym_name.data, str(moved), str(flops) if flops != 0 else "-"))
-    return launches
-
-
 def _groups(module: ModuleOp) -> Iterator[Group]:
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
@@ -121,14 +95,10 @@ def _groups(module: ModuleOp) -> Iterator[Group]:
                     yield Group(function.sym_name.data, op.kind.data, names, result, location_of(op) or "")
 
 
-def _launches(module: ModuleOp) -> list[plan.LaunchOp]:
-    """The launches in the order of functions and steps: one per group."""
-    plans = (f for f in module.body.block.ops if isinstance(f, plan.FuncOp))
-    return [op for f in plans for op in f.body.block.ops if isinstance(op, plan.LaunchOp)]
-
-
 def _launched(module: ModuleOp) -> list[str]:
-    return [op.callee.string_value() for op in _launches(module)]
+    """The kernels in the order in which the functions launch them: a launch per group."""
+    plans = (f for f in module.body.block.ops if isinstance(f, plan.FuncOp))
+    return [op.callee.string_value() for f in plans for op in f.body.block.ops if isinstance(op, plan.LaunchOp)]
 
 
 def _table(groups: list[Group], kernels: list[str]) -> str:
@@ -136,8 +106,8 @@ def _table(groups: list[Group], kernels: list[str]) -> str:
     and which, its result, the place of the first.
     """
     found: dict[tuple[str, ...], list[str]] = {}
-    for g, name in zip(groups, kernels, strict=True):
-        key = (f"@{g.function}", name, g.kind, f"{len(g.ops)}", g.result, shortened(" ".join(g.ops), 100))
+    for g, kernel in zip(groups, kernels, strict=True):
+        key = (f"@{g.function}", kernel, g.kind, f"{len(g.ops)}", g.result, shortened(" ".join(g.ops), 100))
         found.setdefault(key, []).append(g.place)
     rows = [(*key[:3], f"{len(places)}", *key[3:5], places[0], key[5]) for key, places in found.items()]
     rows.insert(0, ("in", "kernel", "loops", "groups", "ops", "result", "made at", "computes"))

@@ -94,16 +94,14 @@ class MarkedWalker:
             if begun <= begin <= end:
                 facts: dict[str, object] = {"model": self._title}
                 if mark.cost is not None:
-                    facts |= _rates(mark.cost, values, max(end - begin, 1))
+                    facts |= _amounts(mark.cost, values)
                 yield Span(mark.name, mark.kind, begin, end, thread, facts)
 
 
-def _rates(cost: Cost, values: Sequence[int], nanoseconds: int) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    for name, rate, polynomial in (("bytes", "GB/s", cost.bytes), ("flops", "GFLOP/s", cost.flops)):
-        if amount := evaluated(polynomial, values):
-            facts |= {name: amount, rate: round(amount / nanoseconds, 2)}
-    return facts
+def _amounts(cost: Cost, values: Sequence[int]) -> dict[str, object]:
+    """No rates, which follow from the duration: viewers take launches together whose facts are equal."""
+    amounts = {"bytes": evaluated(cost.bytes, values), "flops": evaluated(cost.flops, values)}
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def spanned(run: Callable[..., T], name: str) -> Callable[..., T]:

@@ -1,7 +1,8 @@
 """Every environment variable pelton reads, typed: a text enters, a checked value leaves to whoever asks.
 
 A knob is read where it is used (`knobs.DEBUG.value()`), so a change of a running process's environment takes effect
-at the next read. No other file touches the environment; a test holds that.
+at the next read: of levels, choices and threads when the next session is made. No other file touches the environment; a
+test holds that.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ MAX_THREADS = 4096
 
 DUMP: Knob[Path | None] = Knob(
     name="PELTON_DUMP",
-    description="folder that receives the IR after every pass, the generated source, assembly and PTX",
+    description="folder that receives the IR after every pass, and the source and assembly of each kernel",
     default=None,
     expected="the path of a folder; it is made when missing",
     parse=_folder,
@@ -121,7 +122,7 @@ CACHE_DIR: Knob[Path | None] = Knob(
 )
 NUM_THREADS: Knob[int | None] = Knob(
     name="PELTON_NUM_THREADS",
-    description="worker threads for CPU kernels; by default the physical cores the process may use",
+    description="worker threads for CPU kernels of a new session; by default the physical cores the process may use",
     default=None,
     expected=f"a whole number from 1 to {MAX_THREADS}",
     parse=_number(1, MAX_THREADS),
@@ -156,7 +157,7 @@ USE_OLD_TOP_K_KERNEL: Knob[bool] = Knob(
 )
 ENABLE_PROFILING: Knob[str] = Knob(
     name="PELTON_ENABLE_PROFILING",
-    description="profiling marks around kernels",
+    description="profiling marks: around launches (on), copies and calls too (detailed)",
     default="off",
     expected="one of " + ", ".join(PROFILING_MODES),
     parse=_one_of(PROFILING_MODES),

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pelton.program import Op, instructions
 from pelton.tools.run import options_of
-from pelton.tools.subject import Subject, open_model
+from pelton.tools.subject import Subject, chosen_target, open_model
 from pelton.tools.tables import amount, counted, table
 
 if TYPE_CHECKING:
     from pelton.artifact import Artifact
+    from pelton.explain import Row
 
 
 def explain(args: Namespace) -> None:
@@ -28,23 +30,35 @@ def explain(args: Namespace) -> None:
 
 
 def _of_graph(args: Namespace, subject: Subject) -> str:
-    """What the passes decide."""
-    from pelton.sight import launches_of
+    """What the passes decide: a row per kind of launch, then the reasons."""
+    from pelton.explain import explain as rows_of
 
-    compilation = subject.compilation(args.target, options_of(args))
-    compilation.sight.keep = True
-    module = compilation.passes()
-    launches = launches_of(compilation.sight.groups, module)
-    found: dict[tuple[str, ...], list[str]] = {}
-    for launch in launches:
-        g = launch.group
-        key = (f"@{g.function}", launch.kernel, g.kind, g.result, launch.bytes, launch.flops, " ".join(g.ops))
-        found.setdefault(key, []).append(_short(g.place))
-    rows = [("in", "kernel", "loops", "launches", "result", "bytes", "flops", "made at", "computes")]
-    rows += [(*key[:3], f"{len(places)}", *key[3:6], places[0], key[6]) for key, places in found.items()]
-    kernels = len({launch.kernel for launch in launches})
-    counts = f"{counted(kernels, 'kernel')}, {counted(len(launches), 'launch')}"
-    return f"{subject.name} for {compilation.target.name}: {counts}\n{table(rows, right=(3,))}"
+    target = chosen_target(args.target).name
+    launches = rows_of(subject.source.module, target, options_of(args))
+    kinds: dict[tuple[str, ...], list[Row]] = {}
+    for row in launches:
+        key = (row.function, row.kernel, row.result, str(row.bytes), str(row.flops), *row.fused)
+        kinds.setdefault(key, []).append(row)
+    lines = [("in", "kernel", "loops", "launches", "result", "bytes", "flops", "made at", "computes")]
+    for row, *others in kinds.values():
+        flops = "-" if row.flops == 0 else str(row.flops)
+        computes = " ".join(name.removeprefix("nn.") for name in row.fused)
+        head = (f"@{row.function}", row.kernel, row.kind, f"{1 + len(others)}", row.result)
+        lines.append((*head, str(row.bytes), flops, _short(row.line), computes))
+    kernels = counted(len({row.kernel for row in launches}), "kernel")
+    head = f"{subject.name} for {target}: {kernels}, {counted(len(launches), 'launch')}"
+    reasons = "\n".join(_reasons({row.kernel: row for row in launches}.values()))
+    return f"{head}\n{table(lines, right=(3,))}\n\nwhy\n{reasons}"
+
+
+def _reasons(rows: Iterable[Row]) -> Iterator[str]:
+    """A line per kernel; where there was a choice, a line for what it costs, and one for each that lost."""
+    for row in rows:
+        yield f"  {row.kernel}: {row.reason}"
+        if row.choice is not None:
+            yield f"    {row.choice.kernel} for {row.choice.op}: {row.choice.cost}"
+            for loser in row.choice.lost:
+                yield f"    not {loser.kernel}: {loser.why} ({loser.cost})"
 
 
 def _of_artifact(artifact: Artifact) -> str:

@@ -38,6 +38,13 @@ class Subject:
         """What the model is called."""
         return self.artifact.name if self.artifact is not None else self.path.stem
 
+    @property
+    def source(self) -> Graph:
+        """The graph. UsageError for what is compiled already."""
+        if self.graph is None:
+            raise UsageError(f"{self.path} is compiled already; give the .mlir file it was made from")
+        return self.graph
+
     def load(self, session: InferenceSession, weights: dict[str, Any]) -> Model:
         """The model, ready to run."""
         if self.graph is not None:
@@ -53,10 +60,8 @@ class Subject:
         from pelton.runtime.cache import ObjectCache
         from pelton.support.knobs import cache_folder
 
-        if self.graph is None:
-            raise UsageError(f"{self.path} is compiled already; give the .mlir file it was made from")
-        store = ObjectCache(cache_folder())
-        return Compilation(self.graph.module, chosen_target(target), store, self.graph.constants, self.name, options)
+        graph, store = self.source, ObjectCache(cache_folder())
+        return Compilation(graph.module, chosen_target(target), store, graph.constants, self.name, options)
 
 
 def chosen_target(name: str | None) -> CpuTarget:
