@@ -75,7 +75,7 @@ def run(name: str, items: int, buffers: Sequence[Array], *sizes: int) -> list[in
 # ---- whole graphs
 def cuda_module(graph: Graph) -> ModuleOp:
     """The graph's kernels and plan, lowered as for a GPU."""
-    module = graph.module
+    module = graph.module.clone()
     for step in (
         Simplify(),
         ExpandOps(),
@@ -111,8 +111,10 @@ def run_plan(module: ModuleOp, arrays: Sequence[Array], constants: Mapping[str, 
                 )
                 if isinstance(op, plan.OutputOp):
                     outputs[op.number.data] = held[op.buf]
-            case plan.ViewOp() if op.offset_dim == 0:
-                held[op.buf] = held[op.source].reshape([dims.evaluate(d, sizes) for d in plan.buf_type(op.buf).shape])
+            case plan.ViewOp():
+                source, shape = held[op.source], [dims.evaluate(d, sizes) for d in plan.buf_type(op.buf).shape]
+                first = dims.evaluate(op.offset_dim, sizes) // source.itemsize
+                held[op.buf] = source.reshape(-1)[first : first + int(np.prod(shape))].reshape(shape)
             case plan.CopyOp():
                 held[op.target].reshape(-1)[:] = held[op.source].reshape(-1)
             case plan.LaunchOp():

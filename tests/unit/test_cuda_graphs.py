@@ -15,7 +15,7 @@ from pelton.examples import minilm
 from pelton.graph import ops
 from pelton.tests.models.minilm_reference import embed
 from pelton.tests.models.test_minilm import SMALL, random_weights
-from pelton.tests.support import cuda
+from pelton.tests.support import cuda, random_buffers
 from pelton.tests.support.graphs import graph_of
 
 Array = np.ndarray[Any, Any]
@@ -154,3 +154,16 @@ def test_a_sentence_encoder() -> None:
         np.testing.assert_allclose(together[row], expected, rtol=0, atol=1e-6)
         (alone,) = cuda.run_plan(module, [ids[row : row + 1], mask[row : row + 1]], held)
         assert alone[0].tobytes() == together[row].tobytes()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_graphs_that_store(seed: int) -> None:
+    """Whole numbers, so that every bit agrees: what is returned, and what the buffers hold."""
+    graph = random_buffers.generate(seed)
+    module = cuda.cuda_module(graph)
+    for sizes in ({"n": 5, "m": 6}, {"n": 40, "m": 3}):
+        given, meant = (random_buffers.arrays(graph, sizes, seed) for _ in range(2))
+        want = interpret(graph.module, meant, graph.constants)
+        got = cuda.run_plan(module, given, graph.constants)
+        for result, truth in zip([*got, *given], [*want, *meant], strict=True):
+            np.testing.assert_array_equal(result, truth)
