@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pelton.custom import register
     from pelton.driver import CPU, Accelerator, Buffer, Device, accelerator_api, accelerator_count
     from pelton.dtype import DType
     from pelton.engine import (
@@ -45,9 +46,11 @@ __all__ = [
     "accelerator_api",
     "accelerator_count",
     "ops",
+    "register",
 ]
 
 _HOMES = {
+    "custom": ("register",),
     "driver": ("CPU", "Accelerator", "Buffer", "Device", "accelerator_api", "accelerator_count"),
     "dtype": ("DType",),
     "engine": (

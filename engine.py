@@ -90,6 +90,7 @@ class InferenceSession:
     ) -> None:
         self._devices = list(dict.fromkeys([*_checked(devices), CPU()]))
         self._threads = options.thread_count(num_threads) or physical_cores()
+        _provide(custom_extensions)
         self._extensions = custom_extensions
         self._options = options.from_environment()
 
@@ -155,6 +156,7 @@ class InferenceSession:
         """
         if _is_artifact(model):
             return self.init(model, weights_registry=weights_registry)
+        _provide(self._extensions, custom_extensions)
         source = _source(model)
         if knobs.INTERPRET.value():
             return Model(_interpreted(source, weights_registry))
@@ -166,6 +168,7 @@ class InferenceSession:
         """Compile without weights. A `.pelton` file is read: it is compiled. Raises RuntimeError as `load` does."""
         if _is_artifact(model):
             return CompiledModel(Artifact.load(model))
+        _provide(self._extensions)
         return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
 
     def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
@@ -202,6 +205,16 @@ def _is_artifact(model: Any) -> TypeGuard[PathLike]:
     """Whether it is the path of a compiled model."""
     path = _path(model)
     return path is not None and path.suffix == ".pelton"
+
+
+def _provide(*extensions: Any) -> None:
+    """Load custom extensions where there are any."""
+    given = [each for each in extensions if each is not None]
+    if given:
+        from pelton.custom.extensions import provide
+
+        for each in given:
+            provide(each)
 
 
 def _checked(devices: Any) -> list[Device]:

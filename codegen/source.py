@@ -27,3 +27,9 @@ class Source:
     """Logical lanes of one vector step; the same on every target, so that reduction trees are."""
     checks: tuple[str, ...] = ()
     """Message of check site 1, 2, …"""
+    user_body: bool = False
+    """A user wrote the text, for all of Numba; its last function, over `item` in the place of lo, hi and ctx, runs one
+    grid item.
+    """
+    bounds_checked: bool = True
+    """Whether a user's body checks its indices."""

@@ -94,7 +94,7 @@ class Steps:
                 return
             case LanesOp() | ReduceOp():
                 self._lanes(op.body.block, op.body.block.args)
-            case CallOp():
+            case CallOp() if op.body.block.args:
                 self._steps[op.body.block.args[0]] = None
                 self._lanes(op.body.block, op.body.block.args[1:])
             case Loop():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from pelton.graph.location import here, place
 from pelton.support.errors import GraphError, NoGraphError
 
 if TYPE_CHECKING:
+    from pelton.custom.registry import CustomOp
     from pelton.graph.buffer_value import BufferValue
     from pelton.graph.value import TensorValue
 
@@ -79,6 +80,8 @@ class Body(ABC):
         self.name = name
         self.constants: dict[str, Any] = {}
         """The arrays too large to stand in the IR, by the key of the weight that stands for them."""
+        self.extensions: Mapping[str, CustomOp] = {}
+        """The custom ops that only this graph knows, by name."""
         self._weights: dict[str, tuple[object, SSAValue]] = {}
         self._last_weight: Operation | None = None
         block = Block(arg_types=inputs)

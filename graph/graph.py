@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 from xdsl.ir import SSAValue
 
+from pelton.custom.extensions import load_extensions
 from pelton.dialects import dims
 from pelton.dialects import types as ir
 from pelton.graph.buffer_value import BufferValue
@@ -44,8 +45,8 @@ class Graph(Body):
 
     `forward` is called with the inputs, then `args` and `kwargs`, and returns the outputs: None, one value or an
     iterable of them. Symbols in the input types are bound when the model runs; ops may use them and expressions of
-    them. `path` is a `.mlir` file that stands for the whole graph. `custom_extensions` has to be empty, as there are no
-    custom ops yet.
+    them. `path` is a `.mlir` file that stands for the whole graph. `custom_extensions` are what
+    `ops.custom` looks in first: `.py` files, directories of them, modules, or functions under `pelton.register`.
 
     Raises TypeError for arguments of the wrong kind, ValueError for an empty name or for an expression of symbols as an
     input's size, RuntimeError for a file that cannot be read.
@@ -68,11 +69,8 @@ class Graph(Body):
             raise GraphTypeError("Graph: name is not a str", got=repr(name))
         if not name:
             raise GraphError("Graph: name is empty", expected="a name for the function")
-        if custom_extensions:
-            raise GraphError(
-                "Graph: there are no custom ops yet", expected="no custom_extensions", got=repr(custom_extensions)
-            )
         super().__init__(name, _input_types(input_types))
+        self.extensions = load_extensions(custom_extensions)
         if path is not None:
             if forward is not None or self._block.args:
                 raise GraphTypeError("Graph: path stands for the whole graph", expected="no forward and no input_types")

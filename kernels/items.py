@@ -8,6 +8,7 @@ from __future__ import annotations
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp, FuncOp
 from pelton.dialects.kernel.grid import grid_items
+from pelton.kernels.custom import custom_call, is_custom
 from pelton.kernels.matmul import blocks_of
 
 
@@ -15,5 +16,5 @@ def kernel_items(func: FuncOp) -> Dim:
     """The number of items of `func` on a CPU. Raises CompileError where its sizes do not tell."""
     for op in func.body.block.ops:
         if isinstance(op, CallOp):
-            return blocks_of(op).items
+            return custom_call(op).items if is_custom(op) else blocks_of(op).items
     return grid_items(func)

@@ -1,7 +1,7 @@
 """`fuse-groups`: which ops one kernel computes.
 
-Before: a function of primitive ops. After: every op but views stands in an `nn.group`, and only a group's last op
-leaves it.
+Before: a function of primitive ops. After: every op but views and custom ops stands in an `nn.group`, and only a
+group's last op leaves it.
 
 The ops are visited from the last to the first. An op joins the group of its users if all of them are in one group and
 the group's loop nest can compute it on the way, without computing any element twice; otherwise it starts a group of
@@ -42,6 +42,7 @@ from pelton.dialects.nn import (
     BroadcastToOp,
     ConcatOp,
     ConstantOp,
+    CustomOp,
     DimOp,
     Elementwise,
     GatherOp,
@@ -116,10 +117,10 @@ def _group_block(block: Block, separate: bool) -> None:
 
 
 def _stands_alone(op: NnOp) -> bool:
-    """Whether an op is in no group: views, and what has effects, but for stores that a loop nest has to scatter."""
+    """Whether an op is in no group: views, ops of users, and what has effects, but for stores that a loop scatters."""
     if isinstance(op, StoreSliceOp):
         return op.ranges.offset() is not None
-    return isinstance(op, VIEWS) or effects_of(op) != NONE
+    return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE
 
 
 def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> list[Cluster]:

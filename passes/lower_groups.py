@@ -1,4 +1,4 @@
-"""`lower-groups`: from tensors to memory. Each `nn.group` becomes a kernel function and a launch, each function a plan.
+"""`lower-groups`: from tensors to memory. Groups and custom ops become kernels and launches, functions plans.
 
 Before: functions of groups, views, loads, stores. After: `kernel.func`s, each text once however often it is launched,
 and a `plan.func` for each function, where every value is a buffer: results of launches are allocated, reshapes are
@@ -24,6 +24,7 @@ from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn import (
     BufferCreateOp,
+    CustomOp,
     GroupOp,
     LoadOp,
     RebindOp,
@@ -35,6 +36,7 @@ from pelton.dialects.nn import (
 from pelton.dialects.op import NnOp, location_of
 from pelton.dialects.signature import argument_name
 from pelton.dialects.types import ShapedValueType, bytes_of
+from pelton.passes.lowering.custom import lower_custom
 from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
 from pelton.passes.lowering.memory import Lent, offset_of
@@ -172,6 +174,8 @@ class Lowering:
                 pass
             case GroupOp():
                 self.launch(op)
+            case CustomOp():
+                self.launch_custom(op)
             case ReshapeOp() | RebindOp():
                 self.require(op)
                 self.view(op)
@@ -256,6 +260,16 @@ class Lowering:
         return self.builder.insert(plan.ViewOp(buffer, offset, t)).buf
 
     # the end
+
+    def launch_custom(self, op: CustomOp) -> None:
+        function, sizes = lower_custom(op)
+        outputs = [self.builder.insert(plan.AllocOp(buffer_type(r))).buf for r in op.results]
+        for buffer, result in zip(outputs, op.results, strict=True):
+            buffer.name_hint = result.name_hint
+            self.buffers[result] = buffer
+        inputs = [self.buffers[v] for v in op.operands]
+        launch = self.builder.insert(plan.LaunchOp(self.kernels.add(function), inputs, outputs, sizes))
+        launch.location = op.location
 
     def give(self, number: int, value: SSAValue) -> None:
         """The function's result of that number: made in place where it is ours to place, else copied."""

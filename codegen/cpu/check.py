@@ -34,12 +34,12 @@ def check(e: Emitter, ok: Value, mask: Value, index: Value, value: Value, ctx: A
         first = bad & candidates.equals(at)
         lane = e.call("llvm.cttz.i64", I64.llvm, [mask_bits(e, first).llvm, ir.Constant(ir.IntType(1), 0)])
         got = Value(e, b.extract_element(value.llvm, lane), value.element, 0)
-    b.call(_function(e), [ctx, ir.Constant(I64.llvm, site), at.llvm, got.llvm])
+    b.call(recorder(e), [ctx, ir.Constant(I64.llvm, site), at.llvm, got.llvm])
     b.branch(after)
     b.position_at_end(after)
 
 
-def _function(e: Emitter) -> Any:
+def recorder(e: Emitter) -> Any:
     """`void record_failure(i64 *ctx, i64 site, i64 index, i64 value)`, written at its first use."""
     module = e.builder.module
     if FUNCTION in module.globals:

@@ -30,6 +30,9 @@ PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_
 words written as they shall run; LLVM's own O2 costs three times as much and gives the same speed.
 """
 
+LAST = "global_dead_code_eliminate"
+"""For a user's body: what it does not call must not be left, as it may call what there is not."""
+
 LANES = (2, 4, 8, 16, 32, 64)
 """What a function may choose as its logical lanes: a mask of them fits a 64-bit word."""
 
@@ -68,6 +71,11 @@ def unoptimised(source: Source, machine: Machine) -> str:
     """LLVM IR as Numba's lowering leaves it, with the ABI shim. Raises CompileError for a text outside the
     vocabulary.
     """
+    if source.user_body:
+        from pelton.codegen.cpu.user_body import llvm_text  # all of Numba: only where a user's body needs it
+
+        with frontend:
+            return llvm_text(source, machine.target, TRIPLE, machine.data_layout)
     if source.lanes not in LANES:
         raise CompileError(
             f"kernel {source.name} asks for vectors of a length there is none of",
@@ -123,14 +131,14 @@ def _add_shim(module: Any, name: str) -> None:
 
 def optimised(source: Source, machine: Machine) -> Any:
     """The LLVM module of a kernel, ready for the assembler."""
-    return optimise(unoptimised(source, machine), machine)
+    return optimise(unoptimised(source, machine), machine, PASSES if not source.user_body else (*PASSES, LAST))
 
 
-def optimise(text: str, machine: Machine) -> Any:
+def optimise(text: str, machine: Machine, names: Sequence[str] = PASSES) -> Any:
     """LLVM IR as text, ready for the assembler."""
     module = binding.parse_assembly(text)
     passes = binding.newpassmanagers.create_new_module_pass_manager()
-    for name in PASSES:
+    for name in names:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, binding.create_pass_builder(machine.machine, binding.create_pipeline_tuning_options()))
     return module
@@ -139,12 +147,22 @@ def optimise(text: str, machine: Machine) -> Any:
 def compile_sources(sources: Sequence[Source], target: CpuTarget) -> dict[str, bytes]:
     """An ELF object per source, by kernel name."""
     machine = machine_for(target)
-    return {s.name: _checked(s.name, bytes(machine.machine.emit_object(optimised(s, machine)))) for s in sources}
+    return {s.name: _checked(s, bytes(machine.machine.emit_object(optimised(s, machine)))) for s in sources}
 
 
-def _checked(name: str, code: bytes) -> bytes:
-    """`code` if it calls nothing outside itself, as the loader demands. Raises InternalError naming the symbols."""
-    unknown = read_symbols(code).undefined
+def _checked(source: Source, code: bytes) -> bytes:
+    """`code` if it calls nothing outside itself, as the loader demands. Raises CompileError naming the symbols."""
+    name, unknown = source.name, read_symbols(code).undefined
+    if unknown and source.user_body:
+        from pelton.codegen.cpu.user_calls import NAMES
+
+        raise CompileError(
+            f"the body of the custom op {name} calls functions that no kernel may call",
+            op=name,
+            expected=f"of mathematical functions, {NAMES}",
+            got=", ".join(sorted(unknown)),
+            remedy="write them with those that there are",
+        )
     if unknown:
         raise InternalError(
             f"kernel {name} calls functions that no kernel may call",

@@ -8,7 +8,7 @@
 | `reduce.py`, `statistics.py` | sum, prod, max, min; mean, argmax, argmin |
 | `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
 | `buffers.py` | mutable memory: buffer_create, load, store, store_slice |
-| `group.py` | what becomes one kernel |
+| `group.py`, `custom.py` | what becomes one kernel; ops of the user's |
 
 Beside them: `patterns.py` (canonicalization), `expansion.py` (how an op writes itself in smaller ones), `shapes.py`
 and `ranges.py` (type rules), `reference.py` (NumPy). Made by the graph API and the readers, transformed by `passes/`.
@@ -23,6 +23,7 @@ from xdsl.ir import Dialect
 from pelton.dialects.dense import DenseAttr
 from pelton.dialects.nn.buffers import BufferCreateOp, LoadOp, StoreOp, StoreSliceOp
 from pelton.dialects.nn.creation import ConstantOp, DimOp, IotaOp, Materialize, RangeOp, ShapeToTensorOp, WeightOp
+from pelton.dialects.nn.custom import CustomOp
 from pelton.dialects.nn.elementwise import Elementwise
 from pelton.dialects.nn.group import GroupOp, YieldOp
 from pelton.dialects.nn.indexing import ConcatOp, GatherOp, SliceOp
@@ -49,7 +50,7 @@ OPS: tuple[type[NnOp], ...] = (
 BY_NAME: Mapping[str, type[NnOp]] = {op.name.removeprefix("nn."): op for op in OPS}
 """The op classes by the names in the text, without `nn.`."""
 
-NN = Dialect("nn", [*OPS, GroupOp, YieldOp], [DimsAttr, DenseAttr, TensorType, BufferType], [Materialize()])
+NN = Dialect("nn", [*OPS, CustomOp, GroupOp, YieldOp], [DimsAttr, DenseAttr, TensorType, BufferType], [Materialize()])
 
 __all__ = [
     "BY_NAME",
@@ -63,6 +64,7 @@ __all__ = [
     "CastOp",
     "ConcatOp",
     "ConstantOp",
+    "CustomOp",
     "DimOp",
     "Elementwise",
     "GatherOp",

@@ -1,0 +1,207 @@
+"""A text with a user's body → LLVM IR, by the whole of Numba: its types, its NumPy, its exceptions.
+
+Enters: a `Source` whose text a user wrote in part; its last function runs one grid item. Leaves: a module that defines
+the kernel by the common ABI and calls nothing outside itself, to `compile.py`. Memory is never allocated: Numba's
+runtime is switched off, so a body that needs it does not compile.
+
+A body that raises stops its item; the kernel records the item and which of the text's `raise` statements it was, the
+way a failed check is recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from pelton.codegen.cpu import check, user_calls
+from pelton.codegen.cpu.elements import I64
+from pelton.codegen.cpu.emitter import Emitter
+from pelton.codegen.cpu.seam import binding, ir
+from pelton.codegen.source import Source
+from pelton.support.errors import CompileError
+
+OPTIONS = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+BOUNDS = "an index is out of bounds"
+OTHER = "an operation of NumPy failed"
+EXCEPTION = re.compile(r'^@"?\.const\.pickledata\.(\w+)"? = .* c"(.*)"', re.MULTILINE)
+SHARED = re.compile(r'^(@"?\.const\.picklebuf\.\w+"? = )internal constant', re.MULTILINE)
+ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
+TYPES = {
+    "i1": "boolean", "f32": "float32", "f64": "float64",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}, **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+"""Numba's names of the elements that a body can take."""
+WORD = I64.llvm
+WORDS = WORD.as_pointer()
+
+
+def messages(text: str) -> tuple[str, ...]:
+    """What each way to fail says: one per `raise` and `assert` of a text, then an index out of bounds, then others."""
+    return (*(_said(node) for node in _raising(text)), BOUNDS, OTHER)
+
+
+def _raising(text: str) -> list[ast.Raise | ast.Assert]:
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Raise | ast.Assert)]
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def _said(node: ast.Raise | ast.Assert) -> str:
+    """The message of an exception as Python would print it, as far as the text tells."""
+    if isinstance(node, ast.Assert):
+        return f"AssertionError: {ast.unparse(node.msg or node.test)}"
+    match node.exc:
+        case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str() as message)]):
+            return f"{kind}: {message}"
+        case ast.Call(func=kind, args=[]):
+            return ast.unparse(kind)
+        case _:
+            return ast.unparse(node).removeprefix("raise ")
+
+
+def llvm_text(source: Source, target: Any, triple: str, data_layout: str) -> str:
+    """The module as text. Raises CompileError naming what a body may not do."""
+    body, name = _compiled(source)
+    module = ir.Module(source.name)
+    module.triple, module.data_layout = triple, data_layout
+    body = user_calls.replaced(body, module, target)
+    lines = [node.lineno for node in _raising(source.text)]
+    sites = {digest: _site(data, lines, source.name) for digest, data in EXCEPTION.findall(body)}
+    _add_shim(module, source, name, sites, target)
+    body = SHARED.sub(r"\1constant", body)
+    linked = binding.parse_assembly(str(module))
+    linked.link_in(binding.parse_assembly(body))
+    for value in (*linked.functions, *linked.global_variables):
+        if not value.is_declaration and value.name != source.name:
+            value.linkage = "internal"
+    return str(linked)
+
+
+def _compiled(source: Source) -> tuple[str, str]:
+    """The IR of the text's last function and all it calls, and its name there."""
+    numba: Any = import_module("numba")
+    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **_words(source)}
+    file = f"<{source.name}>"
+    exec(compile(source.text, file, "exec"), namespace)  # an extension is code that the user runs
+    functions = [(k, v) for k, v in namespace.items() if isinstance(v, FunctionType) and v.__code__.co_filename == file]
+    for key, function in functions:
+        checked = source.bounds_checked and key != functions[-1][0]
+        namespace[key] = numba.njit(boundscheck=checked, **OPTIONS)(function)
+    item = namespace[functions[-1][0]]
+    signature = (numba.types.int64,) * (len(source.buffers) + len(source.symbols) + 1)
+    try:
+        item.compile(signature)
+    except Exception as error:
+        raise _refused(source, error) from error
+    overload = item.overloads[signature]
+    return overload.library.get_llvm_str(), overload.fndesc.llvm_func_name
+
+
+def _words(source: Source) -> dict[str, Any]:
+    """`_written_f32(address, offset, shape)` and `_read_f32` for every type of buffer: arrays over its memory."""
+    kinds = {element for _, element in source.buffers}
+    return {
+        f"_{name}_{kind}": _view(kind, readonly)
+        for kind in kinds
+        for name, readonly in (("written", False), ("read", True))
+    }
+
+
+def _view(kind: str, readonly: bool) -> Any:
+    """The array of one item: contiguous memory from an element on."""
+    types: Any = import_module("numba.core.types")
+    cgutils: Any = import_module("numba.core.cgutils")
+    extending: Any = import_module("numba.core.extending")
+    arrays: Any = import_module("numba.np.arrayobj")
+    dtype = getattr(types, TYPES[kind])
+
+    def view(typing: Any, address: Any, offset: Any, shape: Any) -> Any:
+        array = types.Array(dtype, shape.count, "C", readonly=readonly)
+
+        def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            start, first, sizes = args
+            size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(dtype)))
+            dims = cgutils.unpack_tuple(builder, sizes, shape.count)
+            strides = [size] * shape.count
+            for k in range(shape.count - 2, -1, -1):
+                strides[k] = builder.mul(strides[k + 1], dims[k + 1])
+            made = context.make_array(array)(context, builder)
+            data = builder.inttoptr(
+                builder.add(start, builder.mul(first, size)), context.get_data_type(dtype).as_pointer()
+            )
+            arrays.populate_array(made, data, dims, strides, size, None)
+            return made._getvalue()
+
+        return array(address, offset, shape), write
+
+    return extending.intrinsic(view)
+
+
+def _refused(source: Source, error: Exception) -> CompileError:
+    """Why a body does not compile, and on which line of the text."""
+    reason = str(error)
+    place = re.findall(rf" at <{re.escape(source.name)}> \((\d+)\)", reason)
+    lines = source.text.splitlines()
+    number = int(place[0]) if place else 0
+    allocates = "NRT required" in reason
+    said = [line.strip() for line in reason.splitlines() if line.strip() and not line.startswith(("Failed in", "-"))]
+    specific = re.search(r"Numba\w+Error: (.+)", reason)
+    return CompileError(
+        f"the body of the custom op {source.name} " + ("allocates memory" if allocates else "does not compile"),
+        op=source.name,
+        location=f"line {number}: {lines[number - 1].strip()}" if 0 < number <= len(lines) else "",
+        got="" if allocates else specific[1] if specific else " ".join(said[:2]),
+        remedy="write into the results element by element; another result of the op can serve as scratch"
+        if allocates
+        else "see docs/custom_ops.md for what a body may do",
+    )
+
+
+def _site(data: str, lines: Sequence[int], name: str) -> int:
+    """The number, from 1, of the message for one of the exceptions that the IR can raise."""
+    raw = ESCAPE.sub(lambda m: chr(int(m[1], 16)), data).encode("latin-1")
+    kind, arguments, place = pickle.loads(raw)  # Numba wrote it a moment ago
+    if place is not None and place[1] == f"<{name}>" and place[2] in lines:
+        return lines.index(place[2]) + 1
+    return len(lines) + (1 if kind is IndexError and "out of bounds" in str(arguments) else 2)
+
+
+def _add_shim(module: Any, source: Source, name: str, sites: dict[str, int], target: Any) -> None:
+    """The kernel's ABI: unpack `args`, run one item after the other, record what it raised."""
+    pointer = ir.IntType(8).as_pointer()
+    count = len(source.buffers) + len(source.symbols)
+    kind = ir.FunctionType(ir.IntType(32), [pointer.as_pointer(), pointer.as_pointer(), *[WORD] * (count + 1)])
+    item = ir.Function(module, kind, name)
+    shim = ir.Function(module, ir.FunctionType(ir.IntType(32), [WORDS, WORD, WORD, WORDS]), source.name)
+    args, lo, hi, ctx = shim.args
+    b = ir.IRBuilder(shim.append_basic_block("entry"))
+    result, raised = b.alloca(pointer), b.alloca(pointer)
+    values = [b.load(b.gep(args, [ir.Constant(WORD, k)])) for k in range(count)]
+    before, head, body, after, leave = (
+        b.block,
+        *(shim.append_basic_block(n) for n in ("head", "item", "failed", "leave")),
+    )
+    b.branch(head)
+    b.position_at_end(head)
+    at = b.phi(WORD)
+    at.add_incoming(lo, before)
+    b.cbranch(b.icmp_signed("<", at, hi), body, leave)
+    b.position_at_end(body)
+    status = b.call(item, [result, raised, *values, at])
+    following = b.add(at, ir.Constant(WORD, 1))
+    at.add_incoming(following, body)
+    b.cbranch(b.icmp_signed("==", status, ir.Constant(ir.IntType(32), 0)), head, after)
+    b.position_at_end(after)
+    site = ir.Constant(WORD, len(source.checks))
+    thrown = b.load(raised)
+    for digest, number in sites.items():
+        known = ir.GlobalVariable(module, ir.IntType(8), f".const.picklebuf.{digest}")
+        site = b.select(b.icmp_unsigned("==", thrown, known), ir.Constant(WORD, number), site)
+    b.call(check.recorder(Emitter(b, target, 0)), [ctx, site, at, at])
+    b.branch(leave)
+    b.position_at_end(leave)
+    b.ret(ir.Constant(ir.IntType(32), 0))
