@@ -10,7 +10,6 @@ way a failed check is recorded.
 
 from __future__ import annotations
 
-import ast
 import pickle
 import re
 from collections.abc import Sequence
@@ -23,11 +22,10 @@ from pelton.codegen.cpu.elements import I64
 from pelton.codegen.cpu.emitter import Emitter
 from pelton.codegen.cpu.seam import binding, ir
 from pelton.codegen.source import Source
+from pelton.custom.raises import raising
 from pelton.support.errors import CompileError
 
 OPTIONS = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-BOUNDS = "an index is out of bounds"
-OTHER = "an operation of NumPy failed"
 EXCEPTION = re.compile(r'^@"?\.const\.pickledata\.(\w+)"? = .* c"(.*)"', re.MULTILINE)
 SHARED = re.compile(r'^(@"?\.const\.picklebuf\.\w+"? = )internal constant', re.MULTILINE)
 ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
@@ -40,36 +38,13 @@ WORD = I64.llvm
 WORDS = WORD.as_pointer()
 
 
-def messages(text: str) -> tuple[str, ...]:
-    """What each way to fail says: one per `raise` and `assert` of a text, then an index out of bounds, then others."""
-    return (*(_said(node) for node in _raising(text)), BOUNDS, OTHER)
-
-
-def _raising(text: str) -> list[ast.Raise | ast.Assert]:
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Raise | ast.Assert)]
-    return sorted(found, key=lambda node: node.lineno)
-
-
-def _said(node: ast.Raise | ast.Assert) -> str:
-    """The message of an exception as Python would print it, as far as the text tells."""
-    if isinstance(node, ast.Assert):
-        return f"AssertionError: {ast.unparse(node.msg or node.test)}"
-    match node.exc:
-        case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str() as message)]):
-            return f"{kind}: {message}"
-        case ast.Call(func=kind, args=[]):
-            return ast.unparse(kind)
-        case _:
-            return ast.unparse(node).removeprefix("raise ")
-
-
 def llvm_text(source: Source, target: Any, triple: str, data_layout: str) -> str:
     """The module as text. Raises CompileError naming what a body may not do."""
     body, name = _compiled(source)
     module = ir.Module(source.name)
     module.triple, module.data_layout = triple, data_layout
     body = user_calls.replaced(body, module, target)
-    lines = [node.lineno for node in _raising(source.text)]
+    lines = [node.lineno for node in raising(source.text)]
     sites = {digest: _site(data, lines, source.name) for digest, data in EXCEPTION.findall(body)}
     _add_shim(module, source, name, sites, target)
     body = SHARED.sub(r"\1constant", body)

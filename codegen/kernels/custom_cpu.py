@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 
-from pelton.codegen.cpu.user_body import messages
 from pelton.codegen.printer import kernel_name
 from pelton.codegen.source import Source
 from pelton.codegen.spelling import storage_name
 from pelton.codegen.uniformity import buffer_type
+from pelton.custom.raises import messages
 from pelton.custom.specialize import specialize
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim

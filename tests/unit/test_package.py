@@ -19,7 +19,7 @@ def test_each_public_name_resolves(name: str) -> None:
 
 
 def test_type_checkers_see_what_is_loaded_lazily() -> None:
-    modules = {"driver", "dtype", "engine", "graph", "__version__"}
+    modules = {"custom", "driver", "dtype", "engine", "graph", "__version__"}
     assert set(pelton.__all__) | modules == set(dir(pelton))
 
 
