@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pelton.support import knobs
 from pelton.support.errors import CompileError
 from pelton.tools.exits import UsageError
 from pelton.tools.subject import Subject, missing, named_pairs, open_model, require_known
@@ -71,8 +72,10 @@ def given_weights(args: Namespace, subject: Subject) -> dict[str, Any]:
 def session_of(args: Namespace) -> InferenceSession:
     """A session with the levels that the command line chooses; the environment says the others."""
     from pelton.engine import InferenceSession
+    from pelton.tools.messages import show_from
 
     session = InferenceSession(num_threads=args.threads)
+    show_from(args.log_level or knobs.LOG_LEVEL.value().lower())
     if args.assert_level is not None:
         session.set_assert_level(args.assert_level)
     if args.log_level is not None:

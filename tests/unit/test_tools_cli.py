@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -99,6 +100,17 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "bytes swapped": lambda a: a.astype(a.dtype.newbyteorder(">")),
     "a view": lambda a: np.repeat(a, 2, axis=0)[::2],
 }
+
+
+def test_messages_of_the_chosen_level_are_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("pelton.model")
+    numbers = {"trace": 5, "debug": 10, "info": 20}
+    for level, shown in (("trace", list(numbers)), ("debug", ["debug", "info"]), ("info", ["info"]), ("warning", [])):
+        assert main([*RUN, "--log-level", level]) == 0
+        capsys.readouterr()
+        for name, number in numbers.items():
+            logger.log(number, "%s is %d", name, number)
+        assert capsys.readouterr().err.splitlines() == [f"pelton.model {n}: {n} is {numbers[n]}" for n in shown]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

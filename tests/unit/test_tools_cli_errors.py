@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import zipfile
 from collections.abc import Callable
@@ -12,7 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pelton.artifact import TensorInfo
+from pelton.dtype import DType
+from pelton.support.errors import ReadError
 from pelton.tests.support.command_line import LAYER, RUN, W, X, failing, safetensors, save, write_files
+from pelton.tools.arrays import read_npy, read_weights
 from pelton.tools.cli import main
 
 
@@ -195,3 +200,25 @@ def test_a_wrong_variable_is_a_matter_of_usage(
 ) -> None:
     monkeypatch.setenv("PELTON_TARGET", "avx3")
     assert "environment variable PELTON_TARGET" in failing(capsys, "explain", "layer.mlir", code=2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_with_random_damage(seed: int, folder: Path) -> None:
+    """Every byte of a file may be any other: it is read, or refused in words."""
+    rng = random.Random(seed)
+    entry = {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 64]}
+    safetensors(folder / "w.safetensors", {"w": entry}, W.tobytes())
+    x, w = TensorInfo("x", DType.float32, ("n", 4)), TensorInfo("w", DType.float32, (4, 4))
+    refused = 0
+    for name in ("x.npy", "w.npz", "w.safetensors") * 60:
+        data = bytearray(Path(name).read_bytes())
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            data[rng.randrange(min(len(data), 160))] = rng.randrange(256)
+        bad = Path(f"bad{Path(name).suffix}")
+        bad.write_bytes(data)
+        try:
+            array = read_npy(bad, x) if name == "x.npy" else read_weights([bad], [w]).get("w")
+            assert array is None or array.dtype.kind != "O"
+        except ReadError:
+            refused += 1
+    assert refused > 30
