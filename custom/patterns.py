@@ -59,14 +59,14 @@ def parse_types(name: str, text: str, where: str) -> Types:
         inputs, outputs = (_side(side) for side in sides)
     except ValueError as error:
         raise wrong(str(error)) from error
-    if not outputs:
-        raise wrong(f"{text!r}, without a result")
     named = {d for p in inputs for d in p.dims if isinstance(d, str)}
     for pattern in outputs:
         if unknown := [d for d in pattern.dims if isinstance(d, str) and d not in named]:
             raise wrong(f"a result with the size {unknown[0]}, which no value has")
         if pattern.leading and not any(p.leading for p in inputs):
             raise wrong("a result with leading dims, where no value has any")
+        if not pattern.leading and any(p.leading for p in inputs):
+            raise wrong("a result without the leading dims of the values: each call of the body would write all of it")
     return Types(inputs, outputs)
 
 

@@ -20,15 +20,16 @@ from pelton.custom.specialize import specialized
 from pelton.dialects.nn.custom import CustomOp as NnCustom
 from pelton.dialects.types import DimsAttr
 from pelton.dtype import DType
-from pelton.graph.build import Body, Value
+from pelton.graph.build import AnyValue, Body, Value
 from pelton.graph.check import wrong, wrong_type
-from pelton.graph.custom_types import expect_kernel_dtypes, expected_types, looped_dims
+from pelton.graph.custom_types import expect_kernel_dtypes, expect_whole_buffers, expected_types, looped_dims
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.location import here, place
 from pelton.graph.types import TensorType, element_type, to_ir
 from pelton.support.errors import GraphError, GraphTypeError, PeltonError
 
 if TYPE_CHECKING:
+    from pelton.graph.buffer_value import BufferValue
     from pelton.graph.value import TensorValue
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
@@ -39,7 +40,7 @@ class Call(NamedTuple):
 
     op: str
     found: CustomOp
-    values: list[TensorValue]
+    values: list[TensorValue | BufferValue]
     parameters: dict[str, Any]
     types: list[TensorType] | None
 
@@ -49,18 +50,21 @@ class Call(NamedTuple):
             _compare(self.op, self.found, self.types, types, who)
 
 
-def checked_call(op: str, name: Any, device: Any, values: Any, out_types: Any, parameters: Any) -> Call:
-    """A call of a custom op, with everything about it that can be wrong checked."""
+def checked_call(
+    op: str, name: Any, device: Any, values: Any, out_types: Any, parameters: Any, in_place: bool = False
+) -> Call:
+    """A call of a custom op, with everything about it that can be wrong checked; some values are buffers `in_place`."""
     found = find(op, name, Body.open(op).extensions)
     with located(place()):
         where = DeviceRef.from_device(device)
-    tensors = _values(op, found, values, where)
+    tensors = _values(op, found, values, where, in_place)
     given = _parameters(op, found, parameters)
     types = _out_types(op, found, out_types, where)
     known = _known_types(op, found, tensors, given)
     if known is not None and types is not None:
         _compare(op, found, types, known, "the op itself says")
-    return Call(op, found, tensors, given, types or known)
+    chosen = known if types is None else types
+    return Call(op, found, tensors, given, [] if chosen is None and in_place else chosen)
 
 
 @contextmanager
@@ -91,13 +95,16 @@ def find(op: str, name: Any, extensions: Mapping[str, CustomOp]) -> CustomOp:
     return found
 
 
-def _values(op: str, found: CustomOp, values: Any, device: DeviceRef) -> list[TensorValue]:
-    if isinstance(values, Value) or not isinstance(values, Iterable):
+def _values(op: str, found: CustomOp, values: Any, device: DeviceRef, in_place: bool) -> list[Any]:
+    if isinstance(values, AnyValue) or not isinstance(values, Iterable):
         raise wrong_type(f"{op}: values is not a sequence of tensors", got=repr(values), remedy="[x]")
     tensors: list[Any] = list(cast("Iterable[Any]", values))
     for k, value in enumerate(tensors):
-        if not isinstance(value, Value):
-            remedy = "make a tensor of it with ops.constant, or a parameter"
+        if not isinstance(value, AnyValue if in_place else Value):
+            buffer = isinstance(value, AnyValue)
+            remedy = (
+                "ops.inplace_custom, or x[...]" if buffer else "make a tensor of it with ops.constant, or a parameter"
+            )
             raise wrong_type(f"{op}: value {k} of {found.name!r} is no tensor", "TensorValue", repr(value), remedy)
         if (there := value.ir_type.device.data) != str(device):
             raise wrong(
@@ -112,7 +119,18 @@ def _values(op: str, found: CustomOp, values: Any, device: DeviceRef) -> list[Te
     if not found.scalar and device.is_gpu() and found.cuda is None:
         raise wrong(f"{op}: {found.name!r} has no body for {device}", "a CPU device", str(device),
                     "register it with cuda=, or with scalar=True")  # fmt: skip
+    if in_place:
+        _check_buffers(op, found, [v for v in tensors if not isinstance(v, Value)])
     return tensors
+
+
+def _check_buffers(op: str, found: CustomOp, buffers: Sequence[BufferValue]) -> None:
+    if found.scalar:
+        raise wrong(f"{op}: the scalar body of {found.name!r} changes nothing", "a kernel body", "", "ops.custom")
+    if not buffers:
+        raise wrong(f"{op}: no value of {found.name!r} is a buffer", "at least one BufferValue", "", "ops.custom")
+    if len({id(b.ssa_in(Body.open(op), op)) for b in buffers}) != len(buffers):
+        raise wrong(f"{op}: {found.name!r} is given one buffer twice", "different buffers", repr(buffers))
 
 
 def _out_types(op: str, found: CustomOp, out_types: Any, device: DeviceRef) -> list[TensorType] | None:
@@ -157,7 +175,7 @@ def _parameters(op: str, found: CustomOp, given: Mapping[str, Any] | None) -> di
 
 
 def _known_types(
-    op: str, found: CustomOp, tensors: Sequence[TensorValue], parameters: Mapping[str, Any]
+    op: str, found: CustomOp, tensors: Sequence[TensorValue | BufferValue], parameters: Mapping[str, Any]
 ) -> list[TensorType] | None:
     """What the op itself says of its results, by its types or its shape function."""
     inputs = [t.type for t in tensors]
@@ -214,6 +232,8 @@ def kernel_results(call: Call) -> list[TensorValue]:
         )
     with located(place()):
         text = text_of(found)
+    looped = looped_dims(found, [v.type for v in values], types)
+    expect_whole_buffers(op, found, [v.type for v in values], looped)
     expect_kernel_dtypes(op, found, [*(v.type for v in values), *types])
     body = Body.open(op)
     made = NnCustom.create(
@@ -222,7 +242,7 @@ def kernel_results(call: Call) -> list[TensorValue]:
         properties={
             "op": StringAttr(found.name),
             "body": StringAttr(keep(text)),
-            "looped": DimsAttr(looped_dims(found, [v.type for v in values], types)),
+            "looped": DimsAttr(looped),
             "parameters": DictionaryAttr({name: _attribute(value) for name, value in parameters.items()}),
         },
         location=here(),

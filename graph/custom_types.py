@@ -13,13 +13,14 @@ from pelton.dialects.dims import Dim
 from pelton.dtype import DType
 from pelton.graph.check import wrong
 from pelton.graph.dims import Dim as UserDim
-from pelton.graph.types import TensorType
+from pelton.graph.types import BufferType, TensorType
 
 CLASSES: dict[str, Callable[[DType], bool]] = {
     "float": DType.is_float,
     "int": DType.is_integral,
     "any": lambda d: True,
 }
+AnyType = TensorType | BufferType
 UNKNOWN_TO_NUMBA = (DType.float16, DType.bfloat16)
 
 
@@ -33,7 +34,7 @@ class Match:
         self.dtypes: dict[str, DType] = {}
         self.leading: tuple[Dim, ...] | None = None
 
-    def take(self, k: int, pattern: Pattern, t: TensorType) -> None:
+    def take(self, k: int, pattern: Pattern, t: AnyType) -> None:
         """Compare value `k`; remember what it decides."""
         if not any(self.has_dtype(d, t.dtype) for d in pattern.dtypes):
             raise self.mismatch(k, "another dtype", pattern, t)
@@ -57,7 +58,7 @@ class Match:
             return self.dtypes.setdefault(wanted, dtype) is dtype
         return CLASSES[wanted](dtype) if wanted in CLASSES else DType(wanted) is dtype
 
-    def mismatch(self, k: int, what: str, pattern: Pattern, t: TensorType) -> Any:
+    def mismatch(self, k: int, what: str, pattern: Pattern, t: AnyType) -> Any:
         bound = ", ".join(f"{n} = {d}" for n, d in {**self.dtypes, **self.sizes}.items())
         name = self.found.name
         remedy = "x.cast(...)" if "dtype" in what else "reshape, broadcast or rebind the value"
@@ -76,7 +77,7 @@ class Match:
         return TensorType(chosen, [UserDim(d) for d in (*leading, *own)], device)
 
 
-def expected_types(op: str, found: CustomOp, inputs: Sequence[TensorType]) -> list[TensorType] | None:
+def expected_types(op: str, found: CustomOp, inputs: Sequence[AnyType]) -> list[TensorType] | None:
     """The types of the results by what the op says of its values; None where it leaves a dtype open.
 
     Raises GraphError where a value is none that it takes.
@@ -91,7 +92,7 @@ def expected_types(op: str, found: CustomOp, inputs: Sequence[TensorType]) -> li
     return None if device is None or None in given else [t for t in given if t is not None]
 
 
-def looped_dims(found: CustomOp, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[int, ...]:
+def looped_dims(found: CustomOp, inputs: Sequence[AnyType], outputs: Sequence[TensorType]) -> tuple[int, ...]:
     """Per value and result, how many leading dims the body does not see."""
     if found.types is None:
         return (0,) * (len(inputs) + len(outputs))
@@ -99,7 +100,18 @@ def looped_dims(found: CustomOp, inputs: Sequence[TensorType], outputs: Sequence
     return tuple(t.rank - len(pattern.dims) if pattern.leading else 0 for pattern, t in pairs)
 
 
-def expect_kernel_dtypes(op: str, found: CustomOp, types: Sequence[TensorType]) -> None:
+def expect_whole_buffers(op: str, found: CustomOp, inputs: Sequence[AnyType], looped: Sequence[int]) -> None:
+    """Raises GraphError for a buffer that several calls of the body would change at once."""
+    for k, (t, count) in enumerate(zip(inputs, looped, strict=False)):
+        if isinstance(t, BufferType) and not count and any(looped):
+            raise wrong(
+                f"{op}: buffer {k} of {found.name!r} lacks the leading dims that the body is called for, side by side",
+                f"{found.types}, with ... for every buffer",
+                str(t),
+            )
+
+
+def expect_kernel_dtypes(op: str, found: CustomOp, types: Sequence[AnyType]) -> None:
     """Raises GraphError for a dtype that no kernel body can take."""
     for t in types:
         if t.dtype in UNKNOWN_TO_NUMBA:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pelton.graph.ops.buffers import buffer_create, buffer_load, buffer_store, buffer_store_slice
 from pelton.graph.ops.creation import constant, range, shape_to_tensor, transfer_to
-from pelton.graph.ops.custom import custom
+from pelton.graph.ops.custom import custom, inplace_custom
 from pelton.graph.ops.elementwise import (
     add,
     bitwise_and,
@@ -80,9 +80,9 @@ __all__ = [
     "abs", "acos", "add", "argmax", "argmin", "asin", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
     "bitwise_xor", "broadcast_to", "buffer_create", "buffer_load", "buffer_store", "buffer_store_slice", "cast", "ceil",
     "chunk", "concat", "constant", "cos", "custom", "div", "equal", "erf", "exp", "flatten", "floor", "floor_div",
-    "gather", "gelu", "greater", "greater_equal", "is_inf", "is_nan", "layer_norm", "log", "log1p", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsoftmax", "matmul", "max", "mean", "min", "mod", "mul", "negate",
-    "not_equal", "outer", "permute", "pow", "prod", "range", "rebind", "relu", "reshape", "rms_norm", "round", "rsqrt",
-    "shape_to_tensor", "sigmoid", "silu", "sin", "slice_tensor", "softmax", "split", "sqrt", "squeeze", "stack", "sub",
-    "sum", "tan", "tanh", "transfer_to", "transpose", "trunc", "unsqueeze", "where",
+    "gather", "gelu", "greater", "greater_equal", "inplace_custom", "is_inf", "is_nan", "layer_norm", "log", "log1p",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsoftmax", "matmul", "max", "mean", "min", "mod",
+    "mul", "negate", "not_equal", "outer", "permute", "pow", "prod", "range", "rebind", "relu", "reshape", "rms_norm",
+    "round", "rsqrt", "shape_to_tensor", "sigmoid", "silu", "sin", "slice_tensor", "softmax", "split", "sqrt",
+    "squeeze", "stack", "sub", "sum", "tan", "tanh", "transfer_to", "transpose", "trunc", "unsqueeze", "where",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from pelton.graph.ops.scalar import Reader
 
 if TYPE_CHECKING:
     from pelton.dtype import DType
-    from pelton.graph.build import Value
+    from pelton.graph.build import AnyValue, Value
     from pelton.graph.device_ref import DeviceRef
     from pelton.graph.types import TensorType
     from pelton.graph.value import TensorValue
@@ -41,6 +41,32 @@ def custom(
     """
     call = checked_call("ops.custom", name, device, values, out_types, parameters)
     return _scalar_results(call) if call.found.scalar else kernel_results(call)
+
+
+def inplace_custom(
+    name: str,
+    device: DeviceRef,
+    values: Sequence[AnyValue],
+    out_types: Sequence[TensorType] | None = None,
+    parameters: Mapping[str, bool | int | float | str | DType] | None = None,
+) -> list[TensorValue]:
+    """A custom op that changes buffers: those among `values`, which its kernel body reads and writes; it happens at
+    this place in program order. Returns its results of `out_types`, if it has any.
+
+    Raises as `custom` does, and ValueError where no value is a buffer, or one stands twice.
+
+    >>> @pelton.register("push", types="T[n], T[] -> ")
+    ... def push(stack, value):
+    ...     for i in range(len(stack) - 1):
+    ...         stack[i] = stack[i + 1]
+    ...     stack[len(stack) - 1] = value[()]
+    >>> stack, value = BufferType(DType.float32, [8], DeviceRef.CPU()), TensorType(DType.float32, [], DeviceRef.CPU())
+    >>> with Graph("g", input_types=[stack, value]) as g:
+    ...     g.output(*ops.inplace_custom("push", DeviceRef.CPU(), g.inputs))
+    """
+    return kernel_results(
+        checked_call("ops.inplace_custom", name, device, values, out_types, parameters, in_place=True)
+    )
 
 
 def _scalar_results(call: Call) -> list[TensorValue]:

@@ -13,7 +13,7 @@ import pytest
 import pelton
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
-from pelton.graph import DeviceRef, Graph, TensorType, ops
+from pelton.graph import BufferType, DeviceRef, Graph, TensorType, ops
 from pelton.support.errors import CompileError
 
 F32, CPU, GPU = DType.float32, DeviceRef.CPU(), DeviceRef.GPU()
@@ -249,7 +249,11 @@ REGISTRATIONS: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "leading dims, where no value",
     ),
-    "types of no result": (lambda: pelton.register("f", types="f32[n] -> ")(nothing), ValueError, "without a result"),
+    "a result that all calls write": (
+        lambda: pelton.register("f", types="f32[..., n] -> f32[n]")(nothing),
+        ValueError,
+        "each call of the body would write all of it",
+    ),
     "types of another count": (
         lambda: pelton.register("f", types="f32[n], f32[n] -> f32[n]")(nothing),
         ValueError,
@@ -381,4 +385,42 @@ def test_what_numba_does_not_compile_names_op_and_line(body: Callable[..., None]
     g: Any = call("f", CPU, [0], [N])()
     with pytest.raises(CompileError, match=BODIES[body]) as raised:
         InferenceSession().load(g)
+    assert Path(__file__).name in str(raised.value)
+
+
+B = BufferType(F32, ["n"], CPU)
+B2 = BufferType(F32, ["b", "n"], CPU)
+
+
+def in_place(name: str, values: list[int], *types: TensorType | BufferType) -> Callable[[], object]:
+    def build(*inputs: Any) -> None:
+        ops.inplace_custom(name, CPU, [inputs[v] for v in values])
+
+    return lambda: Graph("g", build, types)
+
+
+IN_PLACE = {
+    "no buffer": (in_place("change", [0], N), ValueError, "no value of 'change' is a buffer"),
+    "a scalar body": (in_place("plus", [0, 0], B), ValueError, "scalar body of 'plus' changes nothing"),
+    "one buffer twice": (in_place("two", [0, 0], B), ValueError, "given one buffer twice"),
+    "another rank": (in_place("change", [0], B2), ValueError, "value 0 of 'change' has another rank"),
+    "a buffer for all rows": (in_place("rows", [1, 0], B, B2), ValueError, "buffer 1 of 'rows' lacks the leading dims"),
+    "a buffer to ops.custom": (call("bare", CPU, [0], [N], types=(anything(B),)), TypeError, "inplace_custom"),
+}
+
+
+@pytest.mark.parametrize("case", IN_PLACE)
+def test_calls_in_place(case: str) -> None:
+    @pelton.register("change", types="f32[n] -> ")
+    def change(x: Any) -> None: ...
+
+    @pelton.register("two", types="f32[n], f32[n] -> ")
+    def two(x: Any, y: Any) -> None: ...
+
+    @pelton.register("rows", types="f32[..., n], f32[n] -> ")
+    def rows(x: Any, y: Any) -> None: ...
+
+    wrong, kind, message = IN_PLACE[case]
+    with pytest.raises(kind, match=message) as raised:
+        wrong()
     assert Path(__file__).name in str(raised.value)

@@ -15,7 +15,7 @@ from pelton.codegen.cpu.target import target_for
 from pelton.compiler import Compilation
 from pelton.dtype import DType
 from pelton.engine import InferenceSession, Model
-from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, ops
+from pelton.graph import BufferType, DeviceRef, Graph, TensorType, TensorValue, ops
 from pelton.runtime.cache import ObjectCache
 from pelton.runtime.loader import host_features
 from pelton.support import trace
@@ -297,3 +297,41 @@ def test_an_edited_body_is_compiled_again(tmp_path: Path) -> None:
         compiled.append(any(name.startswith("compile ") for name in recorded.totals()))
         np.testing.assert_array_equal(run(model, X[0])[0], X[0] * scale * by)
     assert compiled == [True, True, False, True]
+
+
+# in place
+
+
+def register_append() -> None:
+    @pelton.register("append", types="T[..., m, d], T[..., d], i64[] -> T[...]")
+    def append(last: Any, cache: Any, row: Any, at: Any) -> None:
+        """A row into a cache; gives the sum of what stood there."""
+        total = 0.0
+        for j in range(row.shape[0]):
+            total += cache[at[()], j]
+            cache[at[()], j] = row[j]
+        last[()] = total
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_in_place_changes_a_buffer_in_program_order(interpreted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    register_append()
+    monkeypatch.setenv("PELTON_INTERPRET", str(int(interpreted)))
+    cache = BufferType(F32, [2, 3, 4], CPU)
+
+    def build(b: Any, x: TensorValue, at: TensorValue) -> Any:
+        before = b[...]
+        (first,) = ops.inplace_custom("append", CPU, [b, x, at])
+        (second,) = ops.inplace_custom("append", CPU, [b, x * 2, at])
+        return before, first, second, b[...]
+
+    memory = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    old = memory.copy()
+    model = InferenceSession().load(Graph("g", build, [cache, tensor([2, 4]), tensor([], DType.int64)]))
+    before, first, second, after = run(model, memory, X, np.int64(1))
+    np.testing.assert_array_equal(before, old)
+    np.testing.assert_array_equal(first, old[:, 1].sum(-1))
+    np.testing.assert_array_equal(second, X.sum(-1))
+    np.testing.assert_array_equal(after, memory)
+    np.testing.assert_array_equal(memory[:, 1], X * 2)
+    np.testing.assert_array_equal(memory[:, ::2], old[:, ::2])
