@@ -52,9 +52,13 @@ def _of_graph(args: Namespace, subject: Subject) -> str:
 
 
 def _reasons(rows: Iterable[Row]) -> Iterator[str]:
-    """A line per kernel; where there was a choice, a line for what it costs, and one for each that lost."""
+    """A line per reason; where there was a choice, a line for what it costs, and one for each that lost."""
+    together: dict[object, list[Row]] = {}
     for row in rows:
-        yield f"  {row.kernel}: {row.reason}"
+        together.setdefault((row.reason, row.choice), []).append(row)
+    for alike in together.values():
+        row = alike[0]
+        yield f"  {', '.join(each.kernel for each in alike)}: {row.reason}"
         if row.choice is not None:
             yield f"    {row.choice.kernel} for {row.choice.op}: {row.choice.cost}"
             for loser in row.choice.lost:
