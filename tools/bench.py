@@ -35,7 +35,7 @@ FEWEST_SAMPLES = 10
 
 def bench(args: Namespace) -> None:
     """Measure executes of the model."""
-    subject = open_model(Path(args.model))
+    subject = open_model(Path(args.model), args.extension)
     arrays, shown = _inputs(args, subject)
     weights, made_up = _weights(args, subject)
     session = session_of(args)

@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         each.add_argument("model", metavar="MODEL", help=MODEL)
+        _repeated(each, "--extension", "FILE.py", "a file or a folder of custom ops of the model, which is run")
         configure(each)
     return top
 

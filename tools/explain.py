@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def explain(args: Namespace) -> None:
     """Print the table."""
-    subject = open_model(Path(args.model))
+    subject = open_model(Path(args.model), args.extension)
     print(_of_artifact(subject.artifact) if subject.artifact is not None else _of_graph(args, subject))
 
 

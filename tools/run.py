@@ -44,7 +44,7 @@ def _results(args: Namespace) -> dict[str, Any]:
     from pelton.tools.arrays import read_npy
 
     with stage("read the model"):
-        subject = open_model(Path(args.model))
+        subject = open_model(Path(args.model), args.extension)
     files = named_pairs(args.input, "--input", "NAME=FILE.npy")
     require_known("input", list(files), [info.name for info in subject.inputs])
     if lacking := [info for info in subject.inputs if info.name not in files]:
@@ -129,7 +129,7 @@ def compile_model(args: Namespace) -> None:
     from pelton.engine import CompiledModel
     from pelton.support import trace
 
-    subject = open_model(Path(args.model))
+    subject = open_model(Path(args.model), args.extension)
     path = Path(args.output) if args.output is not None else Path(f"{subject.path.stem}.pelton")
     if path.suffix != ".pelton":
         raise UsageError(f"-o {path}: an artifact is called NAME.pelton; load goes by the suffix")

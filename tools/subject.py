@@ -73,8 +73,15 @@ def chosen_target(name: str | None) -> CpuTarget:
     return target_named(name) if name is not None else target_for(host_features(), knobs.TARGET.value())
 
 
-def open_model(path: Path) -> Subject:
-    """Read a model file. Raises ReadError, VerifyError or ArtifactError, each naming the path and what is wrong."""
+def open_model(path: Path, extensions: Sequence[str] = ()) -> Subject:
+    """Read a model file; `extensions` are run first, and have the kernels of its custom ops.
+
+    Raises ReadError, VerifyError or ArtifactError, each naming the path and what is wrong.
+    """
+    if extensions:
+        from pelton.custom.extensions import provide
+
+        provide(list(extensions))
     match path.suffix:
         case ".pelton":
             from pelton.artifact import Artifact

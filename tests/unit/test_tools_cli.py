@@ -19,7 +19,7 @@ import pytest
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
-from pelton.tests.support.command_line import AT, RUN, W, X, failing, safetensors, write_files
+from pelton.tests.support.command_line import AT, RUN, W, X, failing, safetensors, save, write_files
 from pelton.tests.support.process import ROOT, fresh
 from pelton.tests.unit.test_support_chrome import check_document
 from pelton.tools.arrays import random_array, read_npy, write_npy
@@ -153,6 +153,28 @@ def test_weights_out_of_safetensors(folder: Path, capsys: pytest.CaptureFixture[
     assert Path("a/output0.npy").read_bytes() == Path("b/output0.npy").read_bytes()
     capsys.readouterr()
     assert "weight 'w' is in two files" in failing(capsys, *RUN, "--weights", "w.safetensors")
+
+
+MAKE_CUSTOM = """
+from pathlib import Path
+from pelton.dtype import DType
+from pelton.graph import DeviceRef, Graph, TensorType, ops
+rows = TensorType(DType.float32, ["n"], DeviceRef.CPU())
+graph = Graph("g", lambda x: ops.custom("triple", DeviceRef.CPU(), [x], None), [rows], custom_extensions=["my_ops.py"])
+Path("custom.mlir").write_text(str(graph))
+"""
+
+
+def test_custom_ops_come_out_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = "def triple(out, x):\n    for i in range(x.shape[0]):\n        out[i] = x[i] * 3.0\n"
+    Path("my_ops.py").write_text(f'import pelton\n\n@pelton.register("triple", types="T[n] -> T[n]")\n{body}')
+    fresh(MAKE_CUSTOM)  # this process has not seen the op before the command loads it
+    save(Path("v.npy"), X[0])
+    words = ["run", "custom.mlir", "--input", "input0=v.npy", "--output", "out"]
+    assert "triple" in failing(capsys, *words)
+    assert main([*words, "--extension", "my_ops.py"]) == 0
+    np.testing.assert_array_equal(np.load("out/output0.npy"), X[0] * 3)
+    assert "cannot read" in failing(capsys, *words, "--extension", "none.py")
 
 
 def test_bench_measures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

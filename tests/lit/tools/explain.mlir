@@ -12,7 +12,7 @@
 // CHECK:        @main  packed_matmul  matmul              1  <[n, 8], f32>      64*n + 512  128*n  explain.mlir:{{.*}}
 // CHECK-EMPTY:
 // CHECK-NEXT: why
-// CHECK-NEXT:   tanh: element by element
+// CHECK-NEXT:   tanh, pack: element by element
 // CHECK-NEXT:   add_sum: reduces along the last axis
 // CHECK:        packed_matmul: {{.*}} accumulators in registers
 // CHECK-NEXT:     matmul for nn.matmul: 128*n FLOP
