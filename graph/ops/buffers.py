@@ -55,7 +55,7 @@ def buffer_load(x: BufferValue) -> TensorValue:
     """What the buffer holds here, as a tensor. `x[...]` is the same, and `x[2:4]` loads a slice.
 
     >>> Graph("g", lambda b: ops.buffer_load(b) + 1, [BufferType(DType.float32, ["n"], DeviceRef.CPU())])
-    Graph('g': (buffer float32[n] on cpu:0) -> (float32[n] on cpu:0))
+    Graph('g': (float32[n] on cpu:0) -> (float32[n] on cpu:0))
     """
     return emit("ops.buffer_load", "load", buffer("ops.buffer_load", "x", x))
 
