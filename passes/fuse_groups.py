@@ -10,8 +10,9 @@ construction. Index arithmetic in disguise (constants, ranges, broadcasts) is ne
 every group that reads it.
 
 A group stands where its last op does. So an op that reads what was loaded from a buffer joins only if nothing is stored
-there on the way (`may_move`). What has effects itself stands alone, in its place; all but a store to a slice whose
-elements are scattered in memory, which ends a group.
+there on the way (`may_move`). A slice of what was loaded that is one piece of memory is a view while nothing is stored
+there. What has effects itself stands alone, in its place; all but a store to a slice whose elements are scattered in
+memory, which ends a group.
 
 | op | joins | the group becomes |
 |---|---|---|
@@ -62,7 +63,7 @@ from pelton.dialects.nn import (
     YieldOp,
 )
 from pelton.dialects.op import NnOp, Pointwise, Reduction
-from pelton.passes.lowering.memory import base_of
+from pelton.passes.lowering.memory import base_of, stays_window
 
 FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
@@ -117,10 +118,10 @@ def _group_block(block: Block, separate: bool) -> None:
 
 
 def _stands_alone(op: NnOp) -> bool:
-    """Whether an op is in no group: views, ops of users, and what has effects, but for stores that a loop scatters."""
+    """Whether an op is in no group: views, slices that may be such, ops of users, effects but for stores that scatter."""
     if isinstance(op, StoreSliceOp):
         return op.ranges.offset() is not None
-    return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE
+    return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE or stays_window(op)
 
 
 def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> list[Cluster]:

@@ -29,6 +29,7 @@ from pelton.dialects.nn import (
     LoadOp,
     RebindOp,
     ReshapeOp,
+    SliceOp,
     StoreOp,
     StoreSliceOp,
     WeightOp,
@@ -176,7 +177,7 @@ class Lowering:
                 self.launch(op)
             case CustomOp():
                 self.launch_custom(op)
-            case ReshapeOp() | RebindOp():
+            case ReshapeOp() | RebindOp() | SliceOp():
                 self.require(op)
                 self.view(op)
             case BufferCreateOp():
@@ -197,9 +198,11 @@ class Lowering:
                     remedy="run fuse-groups first",
                 )
 
-    def view(self, op: ReshapeOp | RebindOp) -> None:
-        source = self.buffers[op.operands[0]]
-        new = self.builder.insert(plan.ViewOp(source, 0, buffer_type(op.results[0])))
+    def view(self, op: ReshapeOp | RebindOp | SliceOp) -> None:
+        source, t = self.buffers[op.operands[0]], buffer_type(op.results[0])
+        first = op.ranges.offset() if isinstance(op, SliceOp) else 0
+        assert first is not None, "fuse-groups leaves no scattered slice outside a group"
+        new = self.builder.insert(plan.ViewOp(source, dims.mul(first, bytes_of(t.elem)), t))
         new.buf.name_hint = op.results[0].name_hint
         self.buffers[op.results[0]] = new.buf
 

@@ -17,13 +17,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
-from pelton.dialects.effects import NONE, Effects, effects_of, may_alias, may_swap
-from pelton.dialects.nn import BufferCreateOp, GroupOp, LoadOp, RebindOp, ReshapeOp, StoreOp, StoreSliceOp
+from pelton.dialects.effects import NONE, Effects, effects_of, may_alias, may_move, may_swap
+from pelton.dialects.nn import BufferCreateOp, GroupOp, LoadOp, RebindOp, ReshapeOp, SliceOp, StoreOp, StoreSliceOp
 from pelton.dialects.types import TensorType
 
 InPlace = Callable[[GroupOp], Container[int]]
 """Which inputs of a group its kernel reads only where it then writes the result, so that both may be one memory."""
-VIEWS = (ReshapeOp, RebindOp)
+VIEWS = (ReshapeOp, RebindOp, SliceOp)
+"""What may look at the memory of its operand; a slice does where it is a window."""
 
 
 @dataclass(eq=False)
@@ -78,8 +79,9 @@ class Lent:
         if not met:
             return True
         ((number, buffer), *others) = met
-        whole = offset_of(store) == 0 and _elements(store.source) == _elements(group.inputs[number])
-        return not others and buffer is store.target and whole and number in self.in_place(group)
+        read = group.inputs[number]
+        same = offset_of(store) == _window_offset(read) and _elements(store.source) == _elements(read)
+        return not others and buffer is store.target and same and number in self.in_place(group)
 
     def _last_use(self, value: SSAValue) -> int:
         """Where the value, or a view of it, is needed for the last time."""
@@ -90,9 +92,45 @@ class Lent:
 
 def base_of(value: SSAValue) -> SSAValue:
     """The value that a chain of views looks at."""
-    while isinstance(value.owner, VIEWS):
+    while isinstance(value.owner, ReshapeOp | RebindOp) or is_window(value.owner):
+        assert isinstance(value.owner, VIEWS)
         value = value.owner.operands[0]
     return value
+
+
+def is_window(op: Operation | Block) -> bool:
+    """Whether an op takes a slice, in one piece of memory, out of what was loaded from a buffer."""
+    if not isinstance(op, SliceOp) or op.ranges.offset() is None:
+        return False
+    return isinstance(base_of(op.x).owner, LoadOp)
+
+
+def stays_window(op: Operation) -> bool:
+    """Whether an op is a window, and nothing is stored in the buffer while somebody looks through it."""
+    if not is_window(op):
+        return False
+    load = base_of(op.results[0]).owner
+    assert isinstance(load, LoadOp)
+    waiting, after = _users(op.results[0]), op.next_op
+    while waiting and after is not None and may_move(load, after):
+        waiting.discard(after)
+        after = after.next_op
+    return not waiting
+
+
+def _users(value: SSAValue) -> set[Operation]:
+    """The ops that need a value or a view of it."""
+    found = {use.operation for use in value.uses}
+    return found.union(*(_users(op.results[0]) for op in found if isinstance(op, VIEWS)))
+
+
+def _window_offset(value: SSAValue) -> Dim:
+    """How many elements of the value behind a chain of views stand before its own."""
+    offset: Dim = 0
+    while isinstance(op := value.owner, VIEWS):
+        offset = dims.add(offset, (op.ranges.offset() or 0) if isinstance(op, SliceOp) else 0)
+        value = op.operands[0]
+    return offset
 
 
 def offset_of(store: StoreOp | StoreSliceOp) -> Dim:

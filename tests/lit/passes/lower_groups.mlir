@@ -175,3 +175,39 @@ func.func @made(%x: !nn.tensor<[n], f32>) -> !nn.tensor<[n], f32> {
   %1 = nn.load %b : (!nn.buffer<[n], f32>) -> !nn.tensor<[n], f32>
   func.return %1 : !nn.tensor<[n], f32>
 }
+
+// -----
+// A slice in one piece of what was loaded is a window on the buffer, and may be changed in place; a neighbour may not.
+// CHECK:      plan.func @window
+// CHECK:        %[[FROM:.*]] = plan.view %b at [16*p] : !plan.buf<[1, 4], f32>
+// CHECK:        %[[TO:.*]] = plan.view %b at [16*p] : !plan.buf<[1, 4], f32>
+// CHECK-NEXT:   plan.launch @relu(%[[FROM]]) -> (%[[TO]])
+// CHECK:        %[[OTHER:.*]] = plan.view %b at [0] : !plan.buf<[1, 4], f32>
+// CHECK-NEXT:   %[[NEW:.*]] = plan.alloc
+// CHECK-NEXT:   plan.launch @exp(%[[OTHER]]) -> (%[[NEW]])
+// CHECK:        plan.copy %[[NEW]] to
+func.func @window(%b: !nn.buffer<[n, 4], f32>, %at: !nn.tensor<[p], i8>) {
+  %0 = nn.load %b : (!nn.buffer<[n, 4], f32>) -> !nn.tensor<[n, 4], f32>
+  %1 = nn.slice %0 {starts = #nn.dims[p, 0], stops = #nn.dims[p + 1, 4], steps = #nn.dims[1, 1]} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32>
+  %2 = nn.relu %1 : !nn.tensor<[1, 4], f32>
+  nn.store_slice %2, %b {starts = #nn.dims[p, 0], stops = #nn.dims[p + 1, 4], steps = #nn.dims[1, 1]} : (!nn.tensor<[1, 4], f32>, !nn.buffer<[n, 4], f32>) -> ()
+  %3 = nn.load %b : (!nn.buffer<[n, 4], f32>) -> !nn.tensor<[n, 4], f32>
+  %4 = nn.slice %3 {starts = #nn.dims[0, 0], stops = #nn.dims[1, 4], steps = #nn.dims[1, 1]} : (!nn.tensor<[n, 4], f32>) -> !nn.tensor<[1, 4], f32>
+  %5 = nn.exp %4 : !nn.tensor<[1, 4], f32>
+  nn.store_slice %5, %b {starts = #nn.dims[p, 0], stops = #nn.dims[p + 1, 4], steps = #nn.dims[1, 1]} : (!nn.tensor<[1, 4], f32>, !nn.buffer<[n, 4], f32>) -> ()
+  func.return
+}
+
+// -----
+// A slice that is needed after a store is copied, not the whole buffer.
+// CHECK:      plan.func @old_row
+// CHECK:        %[[OLD:.*]] = plan.output 0 : !plan.buf<[1, 4], f32>
+// CHECK-NEXT:   plan.launch @slice(%b) -> (%[[OLD]])
+// CHECK-NEXT:   plan.launch @exp(%x) -> (%b)
+func.func @old_row(%b: !nn.buffer<[8, 4], f32>, %x: !nn.tensor<[8, 4], f32>) -> !nn.tensor<[1, 4], f32> {
+  %0 = nn.load %b : (!nn.buffer<[8, 4], f32>) -> !nn.tensor<[8, 4], f32>
+  %1 = nn.slice %0 {starts = #nn.dims[1, 0], stops = #nn.dims[2, 4], steps = #nn.dims[1, 1]} : (!nn.tensor<[8, 4], f32>) -> !nn.tensor<[1, 4], f32>
+  %2 = nn.exp %x : !nn.tensor<[8, 4], f32>
+  nn.store %2, %b : (!nn.tensor<[8, 4], f32>, !nn.buffer<[8, 4], f32>) -> ()
+  func.return %1 : !nn.tensor<[1, 4], f32>
+}
