@@ -118,7 +118,7 @@ def _group_block(block: Block, separate: bool) -> None:
 
 
 def _stands_alone(op: NnOp) -> bool:
-    """Whether an op is in no group: views, slices that may be such, ops of users, effects but for stores that scatter."""
+    """Whether an op is in no group: views, slices that may be such, ops of users, effects except scattered stores."""
     if isinstance(op, StoreSliceOp):
         return op.ranges.offset() is not None
     return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE or stays_window(op)
