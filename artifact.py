@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from pelton.dtype import DType
-from pelton.program import Arena, Cost, Output, Polynomial, Program, SizeOf, check_program
+from pelton.program import Arena, Cost, Output, Polynomial, Program, Reports, Site, SizeOf, check_program
 from pelton.support.errors import ArtifactError
 from pelton.support.files import read_regular, write_atomically
 
@@ -62,7 +62,8 @@ class Artifact(NamedTuple):
 
     Arguments of `init`: weights, constants. Arguments of `main`: inputs, weights, constants, init's outputs.
     `target` is for people; `cpu_features` (LLVM's names) are what the code needs; `llvmlite` is the range of versions,
-    first included, last not, that may map it. `text` is the plan as IR, for people.
+    first included, last not, that may map it. `text` is the plan as IR, for people. `places` tells the user's
+    line of the ops that a run can have something to say about, by their numbers.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Artifact(NamedTuple):
     kernels: tuple[KernelCode, ...]
     walker: KernelCode
     text: str = ""
+    places: tuple[tuple[int, str], ...] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all. Raises OSError where it cannot be written."""
@@ -237,8 +239,9 @@ def _program(row: Mapping[str, Any], prologue: bytes, body: bytes) -> Program:
         _each(row["outputs"], lambda out: Output(out["pointer"], DType(out["dtype"]), tuple(out["dims"]))),
         Arena(**row["arena"]) if row["arena"] else None,
         tuple(row["kernels"]),
-        tuple(row["sites"]),
+        _each(row["sites"], lambda site: Site(**(site | {"dtypes": tuple(site["dtypes"])}))),
         _each(row["costs"], lambda cost: Cost(_polynomial(cost["bytes"]), _polynomial(cost["flops"]))),
+        Reports(**row["reports"]) if row["reports"] else None,
     )
 
 
@@ -263,4 +266,5 @@ def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:
         kernels=tuple(KernelCode(name, code) for name, code in zip(kernels, codes, strict=True)),
         walker=KernelCode(header["walker"], sections[4]),
         text=header["text"],
+        places=tuple((number, place) for number, place in header["places"]),
     )

@@ -28,8 +28,10 @@ from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
 from pelton.dialects.check import check_module, location_text
 from pelton.dialects.context import new_context
+from pelton.dialects.places import number_ops, placed
 from pelton.dialects.signature import Signature, describe
 from pelton.failures import Attempt
+from pelton.passes.apply_assert_level import ApplyAssertLevel
 from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
@@ -51,12 +53,21 @@ from pelton.support.trace import stage
 T = TypeVar("T")
 
 
+def level_passes(options: Options = DEFAULTS) -> list[ModulePass]:
+    """What a session's levels leave of asserts and messages. They come before all else: once cse or a pattern has seen
+    what an assert computes, its removal could not be without a trace.
+    """
+    return [ApplyAssertLevel(options.assert_level.value)]
+
+
 def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
     """The passes for a CPU target, in order; levels and choices are theirs."""
     return [
+        *level_passes(options),
         # graph: still tensors, so rewrites are cheap and need no proof about memory
         Simplify(),  # first, so that nothing dead or duplicate is expanded
         ExpandOps(),  # before choosing and fusing, which know primitive ops only
+        *level_passes(options),  # again, for checks that expansions brought
         Simplify(),  # expansions share casts, constants and broadcasts
         OutlineConstants(),  # after folding, before anything asks what is a constant and what is memory
         ChooseKernels(target),  # before split-init, which moves the packing of weights out of the way
@@ -71,11 +82,13 @@ def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
     ]
 
 
-def cuda_passes() -> list[ModulePass]:
+def cuda_passes(options: Options = DEFAULTS) -> list[ModulePass]:
     """The passes for a GPU, in order; what they share with a CPU stands where it does there."""
     return [
+        *level_passes(options),
         Simplify(),
         ExpandOps(),
+        *level_passes(options),
         Simplify(),
         OutlineConstants(),
         ChooseKernels("cuda"),  # operands stay as they are
@@ -165,7 +178,7 @@ class Compilation:
             walker=self.walker(),
             text="\n".join(str(p) for p in plans.values()),
         )
-        return Compiled(artifact, tuple(sources.values()))
+        return Compiled(placed(artifact, self.module), tuple(sources.values()))
 
     @cached_property
     def signature(self) -> Signature:
@@ -181,6 +194,7 @@ class Compilation:
     def passes(self) -> ModuleOp:
         """What the passes make of a copy of the input."""
         module, context, last = self.module.clone(), new_context(), ""
+        number_ops(module)  # what a run says about an op is about the user's, whatever passes make of it
         self.sight.module(None, module)
         try:
             for each in self.pipeline:

@@ -159,7 +159,7 @@ class InferenceSession:
         _provide(self._extensions, custom_extensions)
         source = _source(model)
         if knobs.INTERPRET.value():
-            return Model(_interpreted(source, weights_registry))
+            return Model(_interpreted(source, self._options, weights_registry))
         bound: list[Buffer] = []
         artifact = _compiled(source, self._options, lambda infos: bound.extend(bind_weights(infos, weights_registry)))
         return Model(NativeExecutable(artifact, bound))
@@ -249,8 +249,10 @@ def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInf
     key = model_key(str(source.module), source.constants, target, options)
     kept = None if watched else _kept(store, key)
     if kept is not None:
+        from pelton.dialects.places import placed
+
         bind(kept.weights)
-        return kept._replace(name=source.name)
+        return placed(kept._replace(name=source.name), source.module)
     from pelton.compiler import Compilation
 
     compilation = Compilation(source.module, target, store, source.constants, source.name, options)
@@ -258,7 +260,7 @@ def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInf
         bind(compilation.signature.weights)
         artifact = compilation.run().artifact
     if not edited:
-        store.put(key, artifact.to_bytes())
+        store.put(key, artifact._replace(places=()).to_bytes())  # the lines are the graph's, not the code's
     return artifact
 
 
@@ -270,16 +272,16 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
         return None
 
 
-def _interpreted(source: _Source, registry: Weights | None) -> InterpretedModel:
+def _interpreted(source: _Source, options: Options, registry: Weights | None) -> InterpretedModel:
     from pelton.dialects.signature import describe
-    from pelton.interpreted import InterpretedModel
+    from pelton.interpreted import InterpretedModel, at_levels
 
     with _naming(source.path):
         signature = describe(source.module, source.constants)
         signature.require_device("cpu:0")
     weights = bind_weights(signature.weights, registry)
     named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)} | dict(source.constants)
-    return InterpretedModel(source.name, signature.inputs, signature.outputs, source.module, named)
+    return InterpretedModel(source.name, signature.inputs, signature.outputs, at_levels(source.module, options), named)
 
 
 @contextmanager

@@ -15,11 +15,26 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from pelton.artifact import TensorInfo
-from pelton.dialects.interpreter import InterpreterError, run
+from pelton.dialects.check import location_text
+from pelton.dialects.checks import Checked, Failure
+from pelton.dialects.context import new_context
+from pelton.dialects.interpreter import InterpreterError, Listener, run
+from pelton.dialects.op import NnOp, Requirement
+from pelton.passes.apply_assert_level import ApplyAssertLevel
+from pelton.program import Site
+from pelton.runtime import messages
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.memory import array_over
 from pelton.runtime.plan import Shapes
 from pelton.support.errors import AssertionFailed
+from pelton.support.options import Options
+
+
+def at_levels(module: ModuleOp, options: Options) -> ModuleOp:
+    """A copy of a module with what the levels leave of its asserts and messages, as it would be compiled."""
+    module = module.clone()
+    ApplyAssertLevel(options.assert_level.value).apply(new_context(), module)
+    return module
 
 
 @dataclass(frozen=True)
@@ -35,12 +50,25 @@ class InterpretedModel:
     def run(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
         """The outputs for arguments at these addresses, in new memory even where the graph returns what it is given.
 
-        Raises AssertionFailed where an op meets what it requires not to happen.
+        Raises AssertionFailed where a check fails or an op meets what it requires not to happen.
         """
         places = zip(addresses, self.inputs, shapes, strict=True)
         arguments = [array_over(None, address, info.dtype, shape, None, True) for address, info, shape in places]
         try:
-            results = run(self.module, arguments, self.weights)
+            results = run(self.module, arguments, self.weights, Talking())
         except InterpreterError as error:
             raise AssertionFailed(str(error)) from error
         return [Buffer.from_numpy(np.array(result, order="C")) for result in results]
+
+
+class Talking(Listener):
+    """Says what compiled models say, in the same words."""
+
+    def failed(self, op: Checked, failure: Failure) -> None:
+        site, place, values = Site(op.text, op.name), location_text(op), list(map(str, failure.values))
+        if op.mode == "fail":
+            raise messages.failure(site, place, failure.place, values)
+        messages.report(site, place, failure.place, values)
+
+    def required(self, op: NnOp, rule: Requirement, lhs: int, rhs: int) -> None:
+        raise messages.requirement(Site(rule.message, op.name), location_text(op), rule.relation == "eq", lhs, rhs)

@@ -83,6 +83,31 @@ class Arena(NamedTuple):
     pointer: int
 
 
+class Site(NamedTuple):
+    """Where a run can have something to say: `message`, about an op of the user's.
+
+    `ordinal` is that op's number in the user's module, by which its line is found; `dtypes` are those of the values
+    shown; `row` is the first word of its row of reports (whether a lane failed, the index, the values), -1 for none.
+    """
+
+    message: str
+    op: str = ""
+    ordinal: int = -1
+    dtypes: tuple[str, ...] = ()
+    row: int = -1
+
+
+NOTHING = ("none",)
+"""The `dtypes` of a site that shows no value, only where it is; without any, a value is shown as the word it is."""
+
+
+class Reports(NamedTuple):
+    """Rows that kernels fill: so many `words`, zeroed by the caller, who writes their address to `pointer`."""
+
+    words: int
+    pointer: int
+
+
 Polynomial = tuple[tuple[int, ...], ...]
 """Terms, to be added: a coefficient, then the slots it is multiplied by."""
 
@@ -112,8 +137,9 @@ class Program(NamedTuple):
     outputs: tuple[Output, ...] = ()
     arena: Arena | None = None
     kernels: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
+    sites: tuple[Site, ...] = ()
     costs: tuple[Cost, ...] = ()
+    reports: Reports | None = None
 
 
 def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
@@ -167,9 +193,13 @@ def check_program(program: Program) -> None:
     named = [*program.arguments, *(d.slot for d in program.dims)]
     named += [slot for out in program.outputs for slot in (out.pointer, *out.dims)]
     named += [program.arena.size, program.arena.pointer] if program.arena else []
+    named += [program.reports.pointer] if program.reports else []
     named += [slot for c in program.costs for _, *slots in (*c.bytes, *c.flops) for slot in slots]
     if any(not 0 <= slot < program.slots for slot in named):
         raise ValueError(f"an argument, output, arena or cost lies outside the {program.slots} slots")
+    words = program.reports.words if program.reports else 0
+    if any(site.row >= 0 and site.row + 2 + len(site.dtypes) > words for site in program.sites):
+        raise ValueError(f"a row lies outside the {words} words of reports")
     if len(program.costs) not in (0, launches):
         raise ValueError(f"there are {launches} launches and the costs of {len(program.costs)}")
     if any(not 0 <= d.argument < len(program.arguments) or d.axis < 0 for d in program.dims):

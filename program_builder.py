@@ -18,6 +18,8 @@ from pelton.program import (
     Op,
     Output,
     Program,
+    Reports,
+    Site,
     SizeOf,
     check_program,
     compute,
@@ -51,11 +53,12 @@ class ProgramBuilder:
     _known: dict[tuple[Op, int, int], int] = field(default_factory=dict[tuple[Op, int, int], int])
     _constants: dict[int, int] = field(default_factory=dict[int, int])
     _kernels: dict[str, int] = field(default_factory=dict[str, int])
-    _sites: list[str] = field(default_factory=list[str])
+    _sites: list[Site] = field(default_factory=list[Site])
     _costs: list[Cost] = field(default_factory=list[Cost])
     _late: set[int] = field(default_factory=set[int])
     _required: set[tuple[Op, int, int]] = field(default_factory=set[tuple[Op, int, int]])
     _arena: Arena | None = None
+    _reports: Reports | None = None
     _slots: int = 0
     _frame: int = 0
 
@@ -114,11 +117,11 @@ class ProgramBuilder:
         """The slot of a // b, rounded down."""
         return self.binary(Op.FLOORDIV, a, b)
 
-    def require_equal(self, a: int, b: int, message: str) -> None:
+    def require_equal(self, a: int, b: int, message: Site | str) -> None:
         """Stop with a RuntimeError (message, then both values) where the slots differ."""
         self._require(Op.REQUIRE_EQ, a, b, message)
 
-    def require_at_most(self, a: int, b: int, message: str) -> None:
+    def require_at_most(self, a: int, b: int, message: Site | str) -> None:
         """Stop with a RuntimeError (message, then both values) unless a <= b."""
         self._require(Op.REQUIRE_LE, a, b, message)
 
@@ -137,14 +140,26 @@ class ProgramBuilder:
         self._outputs.append(Output(self._address(), dtype, tuple(dims)))
         return self._outputs[-1].pointer
 
+    def reports(self, words: int) -> int:
+        """Ask for so many words of reports; the slot of their address. At most once a program."""
+        if self._reports is not None:
+            raise ValueError("a program has its reports in one place")
+        self._reports = Reports(words, self._address())
+        return self._reports.pointer
+
     def launch(
-        self, kernel: str, items: int, args: Sequence[int], messages: Sequence[str] = (), cost: Cost | None = None
+        self,
+        kernel: str,
+        items: int,
+        args: Sequence[int],
+        messages: Sequence[Site | str] = (),
+        cost: Cost | None = None,
     ) -> None:
         """Run items [0, items) of a kernel. args: buffers' addresses, then dims; messages[i] tells of check i + 1."""
         self._costs.append(cost or Cost())
         index = self._kernels.setdefault(kernel, len(self._kernels))
         site = len(self._sites)
-        self._sites += messages
+        self._sites += map(_site, messages)
         self._frame = max(self._frame, len(args))
         self._body += (Op.LAUNCH, index, site, items, -1, len(args), *args)
 
@@ -154,7 +169,7 @@ class ProgramBuilder:
 
     def begin(self, name: str) -> int:
         """Note when this place is reached; give what comes back to `end`."""
-        self._sites.append(name)
+        self._sites.append(Site(name))
         self._mark(len(self._sites) - 1, 0)
         return len(self._sites) - 1
 
@@ -183,6 +198,7 @@ class ProgramBuilder:
             tuple(self._kernels),
             tuple(self._sites),
             tuple(self._costs),
+            self._reports,
         )
         check_program(program)
         return program
@@ -207,11 +223,15 @@ class ProgramBuilder:
             self._late.add(result)
         return self._body
 
-    def _require(self, op: Op, a: int, b: int, message: str) -> None:
+    def _require(self, op: Op, a: int, b: int, message: Site | str) -> None:
         low, high = self._constants.get(a), self._constants.get(b)
         holds = a == b or (op is Op.REQUIRE_LE and low is not None and high is not None and low <= high)
         if holds or (op, a, b) in self._required:
             return
         self._required.add((op, a, b))
         self._words_for(None, a, b).extend((op, len(self._sites), a, b))
-        self._sites.append(message)
+        self._sites.append(_site(message))
+
+
+def _site(message: Site | str) -> Site:
+    return Site(message) if isinstance(message, str) else message

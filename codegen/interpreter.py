@@ -30,6 +30,7 @@ from pelton.dialects.kernel import (
     LanesOp,
     LoadOp,
     ReduceOp,
+    ReportOp,
     ScratchOp,
     StoreOp,
     YieldOp,
@@ -48,10 +49,10 @@ class Failure:
     """The failed check with the lowest linear index."""
 
     site: int
-    """The number of the check within its function, from 1."""
-    text: str
+    """The number of the check's op within its group, from 1."""
     index: int
     value: int
+    """As a word: a float by its bits."""
 
 
 def run_kernel(
@@ -80,7 +81,6 @@ class _Run:
         self.values: dict[SSAValue, Array] = {}
         self.mask: Array | None = None
         self.failure: Failure | None = None
-        self.sites = {op: k + 1 for k, op in enumerate(o for o in func.walk() if isinstance(o, CheckOp))}
         for arg, given in zip(func.body.block.args, buffers, strict=True):
             self.values[arg] = scalar_values.flat(given, numpy_dtype(buffer_type(arg).elem))
 
@@ -119,6 +119,8 @@ class _Run:
                 self.scratch(op)
             case CheckOp():
                 self.check(op)
+            case ReportOp():
+                self.report(op)
             case CallOp():
                 self.call(op)
             case scf.ForOp():
@@ -261,17 +263,32 @@ class _Run:
         self.values[op.buf] = raw.view(dtype)
 
     def check(self, op: CheckOp) -> None:
+        """The failure of lowest index, of two at one index that of the first check."""
+        if (found := self.judged(op.ok, op.index, [op.value])) is not None:
+            index, (word,) = found
+            if self.failure is None or (index, op.site.data) < (self.failure.index, self.failure.site):
+                self.failure = Failure(op.site.data, index, word)
+
+    def report(self, op: ReportOp) -> None:
+        """A row of words: 1, the lowest index, the values there."""
+        if (found := self.judged(op.ok, op.index, op.values)) is not None:
+            index, words = found
+            row = self.values[op.rows][op.row.data : op.row.data + 2 + len(words)]
+            if not row[0] or index < row[1]:
+                row[:] = [1, index, *words]
+
+    def judged(self, ok: SSAValue, index: SSAValue, values: Sequence[SSAValue]) -> tuple[int, list[int]] | None:
+        """The lowest index of a lane without `ok`, and its values as words; None where there is no such lane."""
         import numpy as np
 
-        ok, index, value = (self.values[v] for v in (op.ok, op.index, op.value))
-        failed = self.active(None, ok, index, value) & ~ok
+        good, places, *given = (self.values[v] for v in (ok, index, *values))
+        failed = self.active(None, good, places, *given) & ~good
         if not np.any(failed):
-            return
-        indices = np.broadcast_to(index, failed.shape)[failed]
+            return None
+        indices = np.broadcast_to(places, failed.shape)[failed]
         first = int(np.argmin(indices))
-        if self.failure is None or indices[first] < self.failure.index:
-            got = np.broadcast_to(value, failed.shape)[failed][first]
-            self.failure = Failure(self.sites[op], op.text.data, int(indices[first]), int(got))
+        got = [np.broadcast_to(v, failed.shape)[failed][first] for v in given]
+        return int(indices[first]), [int(v.view(f"i{v.itemsize}") if v.dtype.kind == "f" else v) for v in got]
 
     # ---- hand schedules
 

@@ -14,10 +14,12 @@ from xdsl.ir import SSAValue
 from pelton.codegen.source import Source
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
+from pelton.dialects.sites import SiteAttr
+from pelton.dialects.types import dtype_name
 from pelton.dtype import DType
 from pelton.kernels.cost import call_flops, gathered_buffers, launch_bytes
 from pelton.kernels.items import kernel_items
-from pelton.program import Cost, Op, Polynomial, Program
+from pelton.program import NOTHING, Cost, Op, Polynomial, Program, Site
 from pelton.program_builder import ProgramBuilder
 
 CALLS = {"floordiv": Op.FLOORDIV, "min": Op.MIN, "max": Op.MAX}
@@ -76,7 +78,9 @@ class Encoder:
             case plan.RequireOp():
                 lhs, rhs = op.dims.data
                 require = self.builder.require_equal if op.relation.data == "eq" else self.builder.require_at_most
-                require(self.size(lhs), self.size(rhs), op.message.data)
+                require(self.size(lhs), self.size(rhs), self.site(op.site))
+            case plan.ReportsOp():
+                self.slots[op.buf] = self.builder.reports(self.words(op.buf))
             case plan.MarkOp() if op.edge.data == "begin":
                 self.open_marks.append(self.builder.begin(op.label.data))
             case plan.MarkOp():
@@ -100,7 +104,28 @@ class Encoder:
             self.polynomial(launch_bytes(op, self.gathered[name])),
             self.polynomial(dims.substitute(call_flops(function), bound)),
         )
-        self.builder.launch(source.name, items, words, source.checks, cost)
+        self.builder.launch(source.name, items, words, self.sites(op, source), cost)
+
+    def sites(self, op: plan.LaunchOp, source: Source) -> list[Site]:
+        """What to tell of a kernel's checks; those of a user's body are what it raises, whatever the element."""
+        sites = [self.site(s) for s in op.sites]
+        if not source.user_body:
+            return sites
+        about = sites[0] if sites else Site("")
+        return [about._replace(message=message, dtypes=NOTHING) for message in source.checks]
+
+    @staticmethod
+    def words(buffer: SSAValue) -> int:
+        """The size of a buffer of words, which is known."""
+        (size,) = plan.buf_type(buffer).shape
+        assert isinstance(size, int)
+        return size
+
+    @staticmethod
+    def site(site: SiteAttr) -> Site:
+        """What to tell the user, as the runtime has it."""
+        dtypes = tuple(dtype_name(t) for t in site.dtypes)
+        return Site(site.message.data, site.op.data, site.ordinal.data, dtypes, site.row.data)
 
     def polynomial(self, dim: Dim) -> Polynomial:
         """A size that nobody has to compute before it is asked for."""

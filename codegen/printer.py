@@ -35,6 +35,7 @@ from pelton.dialects.kernel import (
     LanesOp,
     LoadOp,
     ReduceOp,
+    ReportOp,
     ScratchOp,
     StoreOp,
     YieldOp,
@@ -71,8 +72,6 @@ class Printer(Body, ABC):
         super().__init__(func, self.vocabulary)
         self.lanes_per_step = lanes_of(func)
         self.steps = Steps(func, self.lane_args)
-        self.checks: list[str] = []
-        self._sites: dict[Operation, int] = {}
 
     def source(self) -> Source:
         """The text of the function and what its parameters are."""
@@ -93,7 +92,7 @@ class Printer(Body, ABC):
         name = kernel_name(self.func, self.vocabulary)
         head = f"def {name}({', '.join([*(b for b, _ in buffers), *map(str, self.symbols.values()), *self.extra])}):"
         text = "\n".join([head, f'    """{self._summary()}"""', *self.head_lines, *self.lines]) + "\n"
-        return Source(name, text, buffers, tuple(self.symbols), self.lanes_per_step, tuple(self.checks))
+        return Source(name, text, buffers, tuple(self.symbols), self.lanes_per_step)
 
     def _summary(self) -> str:
         shapes = [(self.term(a), buffer_type(a)) for a in self.func.body.block.args]
@@ -143,6 +142,8 @@ class Printer(Body, ABC):
                 self.barrier(op)
             case CheckOp():
                 self.check(op)
+            case ReportOp():
+                self.report(op)
             case CallOp():
                 self.call(op)
             case scf.ForOp():
@@ -201,13 +202,6 @@ class Printer(Body, ABC):
             f"target {self.target} has no spelling for {op.name}", op=op.name, location=self.place_of(op),
             expected=expected, got=f"{op.name} : {types}", remedy=remedy,
         )  # fmt: skip
-
-    def site(self, op: CheckOp) -> int:
-        """The number of a check within its function, from 1."""
-        if op not in self._sites:
-            self.checks.append(op.text.data)
-            self._sites[op] = len(self.checks)
-        return self._sites[op]
 
     # ---- sequential control flow, for conditions and bounds that are one value
 
@@ -281,6 +275,9 @@ class Printer(Body, ABC):
 
     @abstractmethod
     def check(self, op: CheckOp) -> None: ...
+
+    @abstractmethod
+    def report(self, op: ReportOp) -> None: ...
 
     @abstractmethod
     def call(self, op: CallOp) -> None: ...

@@ -26,7 +26,7 @@ class Source:
     lanes: int = 32
     """Logical lanes of one vector step; the same on every target, so that reduction trees are."""
     checks: tuple[str, ...] = ()
-    """Message of check site 1, 2, …"""
+    """What checks 1, 2, … of a user's body say; those of other kernels are named where they are launched."""
     user_body: bool = False
     """A user wrote the text, for all of Numba; its last function, over `item` in the place of lo, hi and ctx, runs one
     grid item.

@@ -227,6 +227,7 @@ def storage_name(t: Attribute) -> str:
 _WORDS = """
 f16 bf16 f32 f64 mask i1 i8 i16 i32 i64 u8 u16 u32 u64 inf nan W lo hi ctx range
 load load_masked store store_masked gather scatter iota below full splat where check as_mask as_bytes
+report_1 report_2 report_3 report_4 report_5 report_6 report_7 report_8
 maximum minimum maxnum minnum floordiv floormod truncdiv truncmod ult ule absolute copysign
 exp log log1p sqrt rsqrt sin cos tan asin acos atan atanh tanh erf pow floor ceil roundeven trunc
 to_f32 to_f64 to_mask to_i8 to_i16 to_i32 to_i64 to_u8 to_u16 to_u32 to_u64

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import ConstantLike
 
 from pelton.dialects.dense import LIMIT, DenseAttr
@@ -23,18 +23,27 @@ Evaluate: TypeAlias = Callable[..., Sequence[Any]]
 
 def fold_constants(op: Operation, evaluate: Evaluate, tolerance: Evaluate) -> Sequence[Attribute] | None:
     """The values of `op`'s results; None where an operand is no constant, a result large or inexact."""
-    for operand in op.operands:
-        if not (isinstance(operand.owner, Operation) and operand.owner.has_trait(ConstantLike)):
-            return None
     if not all(isinstance(r.type, TensorType) and _is_small(r.type) for r in op.results):
         return None
-    values = [ConstantLike.get_constant_value(operand) for operand in op.operands]
-    arrays = [v.array() for v in values if isinstance(v, DenseAttr)]
-    if len(arrays) != len(values):
+    if (arrays := constant_arrays(op)) is None:
         return None
     dtypes = [r.type.dtype for r in op.results if isinstance(r.type, TensorType)]
     results = exact_results(evaluate, tolerance, arrays)
     return results and [DenseAttr.from_array(y, t) for y, t in zip(results, dtypes, strict=True)]
+
+
+def constant_arrays(op: Operation) -> list[Any] | None:
+    """The operands' values; None where one is no constant."""
+    arrays = list(map(constant_array, op.operands))
+    return None if any(x is None for x in arrays) else arrays
+
+
+def constant_array(value: SSAValue) -> Any:
+    """The value of a constant; None for what is none."""
+    if not (isinstance(value.owner, Operation) and value.owner.has_trait(ConstantLike)):
+        return None
+    known = ConstantLike.get_constant_value(value)
+    return known.array() if isinstance(known, DenseAttr) else None
 
 
 def exact_results(evaluate: Evaluate, tolerance: Evaluate, arrays: Sequence[Any]) -> Sequence[Any] | None:

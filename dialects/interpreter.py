@@ -8,6 +8,7 @@ constant tests and the generic op test run on it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,8 +16,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from pelton.dialects import dims
-from pelton.dialects.nn import GroupOp, WeightOp, YieldOp
-from pelton.dialects.op import NnOp
+from pelton.dialects.checks import Checked, Failure
+from pelton.dialects.nn import GroupOp, TraceOp, WeightOp, YieldOp
+from pelton.dialects.op import NnOp, Requirement
 from pelton.dialects.types import ShapedValueType, dtype_name
 
 Array: TypeAlias = Any
@@ -27,9 +29,32 @@ class InterpreterError(Exception):
     """The inputs do not fit the function, or an op met what it requires not to happen; says which and how."""
 
 
-def run(program: ModuleOp | FuncOp, inputs: Arrays, weights: Mapping[str, Array] | None = None) -> list[Array]:
+class Listener:
+    """What becomes of what ops say: here a failed check is an error unless it only reports, and messages go nowhere."""
+
+    def failed(self, op: Checked, failure: Failure) -> None:
+        """A check of `op` failed; raises unless the op's `mode` is to go on."""
+        if op.mode == "fail":
+            shown = ", ".join(map(str, failure.values))
+            raise InterpreterError(f"{op.name}: {op.text}: {shown} at element {failure.place}")
+
+    def required(self, op: NnOp, rule: Requirement, lhs: int, rhs: int) -> None:
+        """Sizes are not as `op` requires; raises."""
+        sign = "=" if rule.relation == "eq" else "≤"
+        raise InterpreterError(f"{op.name}: {rule.message}: expected {rule.lhs} {sign} {rule.rhs}, got {lhs} and {rhs}")
+
+    def traced(self, op: TraceOp, arrays: Sequence[Array]) -> None:
+        """The run came to `op`."""
+
+
+def run(
+    program: ModuleOp | FuncOp,
+    inputs: Arrays,
+    weights: Mapping[str, Array] | None = None,
+    listener: Listener | None = None,
+) -> list[Array]:
     """What the function returns. `inputs` by position, or by the names of the arguments; of a module its first function
-    runs.
+    runs. `listener` hears what its ops say.
 
     Raises InterpreterError where an array does not fit its argument's type, sizes contradict each other, or an op
     fails.
@@ -44,7 +69,7 @@ def run(program: ModuleOp | FuncOp, inputs: Arrays, weights: Mapping[str, Array]
         _bind(f"input {k} (%{_name(argument, k)})", argument.type, array, sizes)
     for k, (argument, array) in enumerate(zip(arguments, arrays, strict=True)):
         _check_shape(f"input {k} (%{_name(argument, k)})", argument.type, array, sizes)
-    return _block(function.body.block, arrays, sizes, weights or {})
+    return _Run(sizes, weights or {}, listener or Listener()).block(function.body.block, arrays)
 
 
 def _first_function(module: ModuleOp) -> FuncOp:
@@ -88,51 +113,57 @@ def _size(dim: dims.Dim, sizes: Mapping[str, int], place: str) -> int:
         raise InterpreterError(f"{place}: {error}") from error
 
 
-def _block(
-    block: Block, inputs: Sequence[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]
-) -> list[Array]:
-    """What the block's terminator passes on."""
-    known: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
-    for op in block.ops:
-        operands = [known[v] for v in op.operands]
-        if isinstance(op, ReturnOp | YieldOp):
-            return operands
-        known.update(zip(op.results, _results(op, operands, sizes, weights), strict=True))
-    raise InterpreterError("expected a block that ends in func.return or nn.yield")
+@dataclass
+class _Run:
+    """One run: what symbols and weights stand for, and who listens."""
 
+    sizes: Mapping[str, int]
+    weights: Mapping[str, Array]
+    listener: Listener
 
-def _results(
-    op: Operation, operands: list[Array], sizes: Mapping[str, int], weights: Mapping[str, Array]
-) -> Sequence[Array]:
-    match op:
-        case GroupOp():
-            return _block(op.body.block, operands, sizes, weights)
-        case WeightOp():
-            return [_weight(op, weights)]
-        case NnOp():
-            _check_requirements(op, sizes)
-            try:
-                return op.evaluate(sizes, *operands)
-            except (IndexError, KeyError, ValueError, ZeroDivisionError) as error:
-                raise InterpreterError(f"{op.name}: {error}") from error
-        case _:
-            raise InterpreterError(f"expected an nn op, got {op.name}")
+    def block(self, block: Block, inputs: Sequence[Array]) -> list[Array]:
+        """What the block's terminator passes on."""
+        known: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
+        for op in block.ops:
+            operands = [known[v] for v in op.operands]
+            if isinstance(op, ReturnOp | YieldOp):
+                return operands
+            known.update(zip(op.results, self.results(op, operands), strict=True))
+        raise InterpreterError("expected a block that ends in func.return or nn.yield")
 
+    def results(self, op: Operation, operands: list[Array]) -> Sequence[Array]:
+        match op:
+            case GroupOp():
+                return self.block(op.body.block, operands)
+            case WeightOp():
+                return [self.weight(op)]
+            case NnOp():
+                self.judge(op, operands)
+                try:
+                    return op.evaluate(self.sizes, *operands)
+                except (IndexError, KeyError, ValueError, ZeroDivisionError) as error:
+                    raise InterpreterError(f"{op.name}: {error}") from error
+            case _:
+                raise InterpreterError(f"expected an nn op, got {op.name}")
 
-def _weight(op: WeightOp, weights: Mapping[str, Array]) -> Array:
-    if op.key.data not in weights:
-        raise InterpreterError(f"the weight {op.key.data!r} is missing")
-    array = weights[op.key.data]
-    _bind(f"weight {op.key.data!r}", op.result_type, array, {})
-    _check_shape(f"weight {op.key.data!r}", op.result_type, array, {})
-    return array
+    def judge(self, op: NnOp, operands: list[Array]) -> None:
+        """Tell the listener what the op has to say."""
+        for rule in op.requires():
+            lhs, rhs = _size(rule.lhs, self.sizes, op.name), _size(rule.rhs, self.sizes, op.name)
+            if not rule.holds(lhs, rhs):
+                self.listener.required(op, rule, lhs, rhs)
+        match op:
+            case Checked() if op.mode != "off" and (failure := op.failure(self.sizes, *operands)) is not None:
+                self.listener.failed(op, failure)
+            case TraceOp():
+                self.listener.traced(op, operands)
+            case _:
+                pass
 
-
-def _check_requirements(op: NnOp, sizes: Mapping[str, int]) -> None:
-    for rule in op.requires():
-        lhs, rhs = _size(rule.lhs, sizes, op.name), _size(rule.rhs, sizes, op.name)
-        if not rule.holds(lhs, rhs):
-            sign = "=" if rule.relation == "eq" else "≤"
-            raise InterpreterError(
-                f"{op.name}: {rule.message}: expected {rule.lhs} {sign} {rule.rhs}, got {lhs} and {rhs}"
-            )
+    def weight(self, op: WeightOp) -> Array:
+        if op.key.data not in self.weights:
+            raise InterpreterError(f"the weight {op.key.data!r} is missing")
+        array = self.weights[op.key.data]
+        _bind(f"weight {op.key.data!r}", op.result_type, array, {})
+        _check_shape(f"weight {op.key.data!r}", op.result_type, array, {})
+        return array

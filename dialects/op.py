@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnknownLoc, f64, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, NameLoc, UnknownLoc, f64, i1, i64
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, traits_def
@@ -248,7 +248,9 @@ class Reduction(NnOp):
 
 def location_of(op: Operation) -> str | None:
     """`file.py:12` of the user's line that made `op`, where that is known."""
-    location = op.location
+    location: Any = op.location
+    while isinstance(location, NameLoc):
+        location = location.location
     filename = getattr(location, "filename", None)
     line = getattr(location, "line", None)
     if filename is None or line is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr, i64
 from xdsl.ir import Attribute, Block, Dialect, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
+from pelton.dialects.sites import SiteAttr
 from pelton.dialects.types import DimsAttr, bytes_of
 
 
@@ -227,13 +228,15 @@ class ViewOp(IRDLOperation):
 class LaunchOp(IRDLOperation):
     """`plan.launch @k(%x, %w) -> (%y) sizes [batch*seq, 384] : (T, T) -> (T)`: run all items of a kernel.
 
-    `sizes` binds the kernel's symbols by position. `in_place` numbers the inputs whose memory an output may take over.
+    `sizes` binds the kernel's symbols by position. `in_place` numbers the inputs whose memory an output may take over;
+    `checks` says what the kernel's checks mean, the first being number 1.
     """
 
     name = "plan.launch"
     callee = prop_def(SymbolRefAttr)
     sizes = prop_def(DimsAttr)
     in_place = prop_def(DimsAttr)
+    sites = prop_def(ArrayAttr[SiteAttr])
     inputs = var_operand_def(BufType)
     outputs = var_operand_def(BufType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -246,11 +249,13 @@ class LaunchOp(IRDLOperation):
         outputs: Sequence[SSAValue],
         sizes: Sequence[Dim],
         in_place: Sequence[Dim] = (),
+        sites: Sequence[SiteAttr] = (),
     ) -> None:
         properties: dict[str, Attribute] = {
             "callee": SymbolRefAttr(callee) if isinstance(callee, str) else callee,
             "sizes": DimsAttr(tuple(sizes)),
             "in_place": DimsAttr(tuple(in_place)),
+            "sites": ArrayAttr(sites),
         }
         super().__init__(operands=[inputs, outputs], properties=properties)
 
@@ -263,6 +268,9 @@ class LaunchOp(IRDLOperation):
         parser.parse_keyword("sizes")
         sizes = DimsAttr.parse_parameter(parser)
         in_place = DimsAttr.parse_parameter(parser) if parser.parse_optional_keyword("in_place") else ()
+        sites = list[SiteAttr]()
+        if parser.parse_optional_keyword("checks"):
+            sites = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: SiteAttr.parse_bare(parser))
         parser.parse_punctuation(":")
         t = parser.parse_function_type()
         return cls(
@@ -271,6 +279,7 @@ class LaunchOp(IRDLOperation):
             parser.resolve_operands(outputs, t.outputs.data, parser.pos),
             sizes,
             in_place,
+            sites,
         )
 
     def print(self, printer: Printer) -> None:
@@ -283,6 +292,10 @@ class LaunchOp(IRDLOperation):
         if self.in_place.data:
             printer.print_string(" in_place ")
             self.in_place.print_parameter(printer)
+        if self.sites.data:
+            printer.print_string(" checks [")
+            printer.print_list(self.sites.data, lambda site: site.print_bare(printer))
+            printer.print_string("]")
         printer.print_string(" : ")
         printer.print_function_type([v.type for v in self.inputs], [v.type for v in self.outputs])
 
@@ -311,17 +324,20 @@ RELATIONS = ("eq", "le")
 
 @irdl_op_definition
 class RequireOp(IRDLOperation):
-    """`plan.require eq [a, b], "…"`: stop, with message and sizes, unless a = b (`eq`) or a ≤ b (`le`)."""
+    """`plan.require eq [a, b], "…" of "nn.rebind" 3`: stop, with message and sizes, unless a = b (`eq`) or a ≤ b
+    (`le`). What follows would leave its memory otherwise, so no level removes it.
+    """
 
     name = "plan.require"
     relation = prop_def(StringAttr)
     dims = prop_def(DimsAttr)
-    message = prop_def(StringAttr)
+    site = prop_def(SiteAttr)
     traits = traits_def(MemoryWriteEffect())
 
-    def __init__(self, relation: str, lhs: Dim, rhs: Dim, message: str) -> None:
-        properties = {"relation": StringAttr(relation), "dims": DimsAttr((lhs, rhs)), "message": StringAttr(message)}
-        super().__init__(properties=properties)
+    def __init__(self, relation: str, lhs: Dim, rhs: Dim, site: SiteAttr) -> None:
+        super().__init__(
+            properties={"relation": StringAttr(relation), "dims": DimsAttr((lhs, rhs)), "site": site},
+        )
 
     @classmethod
     def parse(cls, parser: Parser) -> RequireOp:
@@ -330,13 +346,13 @@ class RequireOp(IRDLOperation):
         parser.parse_punctuation(",")
         if len(pair) != 2:
             parser.raise_error("expected two dims to compare")
-        return cls(relation, pair[0], pair[1], parser.parse_str_literal())
+        return cls(relation, pair[0], pair[1], SiteAttr.parse_bare(parser))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.relation.data} ")
         self.dims.print_parameter(printer)
         printer.print_string(", ")
-        printer.print_string_literal(self.message.data)
+        self.site.print_bare(printer)
 
     def verify_(self) -> None:
         if self.relation.data not in RELATIONS:
@@ -386,8 +402,34 @@ def _check_marks(block: Block) -> None:
         raise VerifyException(f"'plan.mark' begins {begun[-1]!r}, which never ends")
 
 
+@irdl_op_definition
+class ReportsOp(IRDLOperation):
+    """`%r = plan.reports : !plan.buf<[words], i64>`: where kernels leave their rows (`kernel.report`), at most one.
+
+    The caller gives it zeroed and says afterwards what stands there.
+    """
+
+    name = "plan.reports"
+    buf = result_def(BufType)
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "attr-dict `:` type($buf)"
+
+    def __init__(self, words: int) -> None:
+        super().__init__(result_types=[BufType([words], i64)])
+        self.buf.name_hint = "reports"
+
+    def resize(self, words: int) -> None:
+        """Make room for so many words."""
+        new = ReportsOp(words)
+        assert self.parent is not None
+        self.parent.insert_op_before(new, self)
+        self.buf.replace_all_uses_with(new.buf)
+        self.detach()
+        self.erase()
+
+
 PLAN = Dialect(
     "plan",
-    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp, MarkOp],
-    [BufType],
+    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp, MarkOp, ReportsOp],
+    [BufType, SiteAttr],
 )

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     i1,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -95,11 +94,20 @@ class Scalars:
             return self.insert(LoadOp(buf, index))
         return self.insert(LoadOp(buf, index, self.guard, self.constant(0, buf.type.elem)))
 
-    def check(self, ok: SSAValue, index: SSAValue, value: SSAValue, text: str) -> None:
-        """Records the lane with linear index `index` as failed unless `ok`."""
+    def check(self, op: Operation, ok: SSAValue, index: SSAValue, *values: SSAValue) -> None:
+        """A check of `op`: the lane with linear index `index` fails unless `ok`, and shows `values`."""
         if self.guard is not None:
             ok = self.binary("or", ok, self.logical_not(self.guard))
-        self.builder.insert(CheckOp(operands=[ok, index, value], properties={"text": StringAttr(text)}))
+        self.judge(op, ok, index, [self._word(v) for v in values])
+
+    def judge(self, op: Operation, ok: SSAValue, index: SSAValue, words: Sequence[SSAValue]) -> None:
+        """What the check is made of: here the one that fails, of a function with no other."""
+        self.builder.insert(CheckOp(1, ok, index, words[0]))
+
+    def _word(self, x: SSAValue) -> SSAValue:
+        """A value as a check takes it: halves as f32, bools and integers as i64."""
+        wide = self.widen(x)
+        return wide if is_float(wide.type) or wide.type == INDEX else self.cast(wide, IntegerType(64))
 
     # constants
     def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:

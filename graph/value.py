@@ -15,7 +15,7 @@ from pelton.graph.build import Body, Value
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.dims import Shape, ShapeLike
 from pelton.graph.location import place
-from pelton.graph.ops import creation, elementwise, functions, indexing, movement, product, reduction
+from pelton.graph.ops import creation, elementwise, functions, indexing, messages, movement, product, reduction
 from pelton.graph.types import TensorType, dtype_of, from_ir
 from pelton.support.errors import GraphTypeError
 
@@ -261,3 +261,7 @@ class TensorValue(Value):
     def stdev(self, axis: int | Sequence[int] = -1) -> Tensor:
         """The square root of `var`."""
         return functions.sqrt(self.var(axis))
+
+    # messages
+    def print(self, label: str = "debug_tensor") -> None:
+        messages.print(self, label)

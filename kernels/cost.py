@@ -21,7 +21,7 @@ from pelton.kernels.matmul import blocks_of
 
 def launch_bytes(launch: plan.LaunchOp, gathered: Container[int]) -> Dim:
     """Bytes read and written at least; `gathered` are the kernel's parameters that are only read where data say."""
-    given = dims.product(plan.buf_type(launch.outputs[0]).shape)
+    given = dims.product(plan.buf_type(launch.outputs[0]).shape) if launch.outputs else 0
     total: Dim = 0
     for k, buffer in enumerate((*launch.inputs, *launch.outputs)):
         t = plan.buf_type(buffer)

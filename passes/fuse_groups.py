@@ -23,6 +23,7 @@ memory, which ends a group.
 | matmul | an elementwise group over its result | `matmul` |
 | store to a scattered slice | none: it starts its own | |
 | permutation of the last axis | none: it starts its own | `transpose` |
+| assert | none: it starts its own, which yields nothing | `check` |
 
 Next: `lower-groups` turns each group into a kernel.
 """
@@ -37,9 +38,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from pelton.dialects.checks import Checked
 from pelton.dialects.dims import Dim
 from pelton.dialects.effects import NONE, effects_of, may_move
 from pelton.dialects.nn import (
+    AssertOp,
     BroadcastToOp,
     ConcatOp,
     ConstantOp,
@@ -118,9 +121,11 @@ def _group_block(block: Block, separate: bool) -> None:
 
 
 def _stands_alone(op: NnOp) -> bool:
-    """Whether an op is in no group: views, slices that may be such, ops of users, effects except scattered stores."""
+    """Whether an op is in no group: views, slices that may be such, ops of users, effects but asserts and scatters."""
     if isinstance(op, StoreSliceOp):
         return op.ranges.offset() is not None
+    if isinstance(op, AssertOp):
+        return False
     return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE or stays_window(op)
 
 
@@ -178,6 +183,8 @@ def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
         return "elementwise", op.tensor().shape
     if isinstance(op, MATMULS):
         return "matmul", op.result_type.shape
+    if isinstance(op, AssertOp):
+        return "check", op.tensor().shape
     if isinstance(op, Reduction):
         rank = op.tensor().rank
         return ("row", op.tensor().shape) if op.axis_index == rank - 1 else ("column", op.result_type.shape)
@@ -244,9 +251,11 @@ def _join_row(op: Reduction, cluster: Cluster, users: list[tuple[NnOp, int]]) ->
 
 def _join_pointwise(op: Pointwise, cluster: Cluster, users: list[tuple[NnOp, int]]) -> bool:
     shape = op.result_type.shape
+    if cluster.kind == "check" and isinstance(op, Checked):
+        return False  # its own check comes first, in a launch of its own
     for user, _ in users:
         match user:
-            case Elementwise() | Reduction():
+            case Elementwise() | Reduction() | AssertOp():
                 continue
             case BroadcastToOp() if shape == cluster.rows != cluster.space == user.result_type.shape:
                 if not (cluster.kind in ("elementwise", "row") and _from_row(op, cluster)):

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import row_words
 from pelton.dialects.nn import (
     BufferCreateOp,
     CustomOp,
@@ -35,13 +36,16 @@ from pelton.dialects.nn import (
     WeightOp,
 )
 from pelton.dialects.op import NnOp, location_of
+from pelton.dialects.places import ordinal_of
 from pelton.dialects.signature import argument_name
+from pelton.dialects.sites import UNKNOWN, SiteAttr
 from pelton.dialects.types import ShapedValueType, bytes_of
+from pelton.passes.lowering.check import lower_check
 from pelton.passes.lowering.custom import lower_custom
 from pelton.passes.lowering.elementwise import lower_elementwise
 from pelton.passes.lowering.matmul import lower_matmul
 from pelton.passes.lowering.memory import Lent, offset_of
-from pelton.passes.lowering.nest import Nest
+from pelton.passes.lowering.nest import Nest, checked_ops
 from pelton.passes.lowering.row import lower_row
 from pelton.passes.lowering.transpose import lower_transpose
 from pelton.support.errors import CompileError
@@ -52,6 +56,7 @@ NESTS: Mapping[str, Callable[[Nest], int | None]] = {
     "row": lower_row,
     "matmul": lower_matmul,
     "transpose": lower_transpose,
+    "check": lower_check,
 }
 
 
@@ -77,7 +82,7 @@ class LowerGroups(ModulePass):
 class Launch:
     """How a group's kernel is launched: its name, which group inputs it takes in which order, its sizes.
 
-    `target` is the input that a store at the group's end writes.
+    `target` is the input that a store at the group's end writes; `row_words` is how much its rows of reports take.
     """
 
     name: str
@@ -85,6 +90,7 @@ class Launch:
     sizes: tuple[Dim, ...]
     in_place: tuple[int, ...]
     target: int | None = None
+    row_words: int = 0
 
 
 @dataclass(eq=False)
@@ -104,8 +110,10 @@ class Kernels:
             places: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
             inputs = [places[a.value] for a in nest.arguments]
             alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
+            alone = alone if nest.out is not None else []
             target = places[nest.root.target] if isinstance(nest.root, StoreSliceOp) else None
-            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone), target)
+            words = nest.checks.words
+            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone), target, words)
         return self.launches[key]
 
     def add(self, function: kernel.FuncOp) -> str:
@@ -143,6 +151,8 @@ class Lowering:
     function: func.FuncOp
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     names: list[str] = field(default_factory=list[str])
+    reports: plan.ReportsOp | None = None
+    row_words: int = 0
 
     def __post_init__(self) -> None:
         self.body = Block()
@@ -160,6 +170,8 @@ class Lowering:
                 self.buffers[value] = weights[key]
         for op in self.function.body.block.ops:
             self.lower(op)
+        if self.reports is not None:
+            self.reports.resize(self.row_words)
         return plan.FuncOp(self.function.sym_name.data, self.names, Region(self.body))
 
     def argument(self, value: SSAValue, name: str) -> SSAValue:
@@ -208,23 +220,52 @@ class Lowering:
 
     def require(self, op: NnOp) -> None:
         for r in op.requires():
-            self.builder.insert(plan.RequireOp(r.relation, r.lhs, r.rhs, r.message))
+            site = SiteAttr.of(r.message, op.name, ordinal_of(op))
+            self.builder.insert(plan.RequireOp(r.relation, r.lhs, r.rhs, site))
 
     def launch(self, group: GroupOp) -> None:
         for inner in group.body.block.ops:
             if isinstance(inner, NnOp):
                 self.require(inner)
         launch = self.kernels.launch_of(group)
-        if launch.target is not None:
-            out = self.buffers[group.inputs[launch.target]]
-        elif (store := self.lent.stores.get(group)) is not None:
-            self.require(store)
-            out = self.buffers[group.outputs[0]] = self.part(store, group.outputs[0])
-        else:
-            out = self.alloc(group.outputs[0])
+        outputs = self.targets(group, launch)
+        sites = self.sites(group)
+        if launch.row_words:
+            outputs.append(self.rows(launch.row_words))
         inputs = [self.buffers[group.inputs[k]] for k in launch.inputs]
-        op = self.builder.insert(plan.LaunchOp(launch.name, inputs, [out], launch.sizes, launch.in_place))
+        op = self.builder.insert(plan.LaunchOp(launch.name, inputs, outputs, launch.sizes, launch.in_place, sites))
         op.location = group.location
+
+    def targets(self, group: GroupOp, launch: Launch) -> list[SSAValue]:
+        """Where the kernel writes what it computes."""
+        if launch.target is not None:
+            return [self.buffers[group.inputs[launch.target]]]
+        if (store := self.lent.stores.get(group)) is not None:
+            self.require(store)
+            self.buffers[group.outputs[0]] = self.part(store, group.outputs[0])
+            return [self.buffers[group.outputs[0]]]
+        return [self.alloc(value) for value in group.outputs]
+
+    def sites(self, group: GroupOp) -> list[SiteAttr]:
+        """What to say of each of the group's checks."""
+        found: list[SiteAttr] = []
+        row = self.row_words
+        for op in checked_ops(group):
+            has_row = op.row_values > 0
+            found.append(SiteAttr.of(op.text, op.name, ordinal_of(op), op.recorded, row if has_row else UNKNOWN))
+            row += row_words(op.row_values) if has_row else 0
+        return found
+
+    def rows(self, words: int) -> SSAValue:
+        """The next so many words of the function's reports."""
+        if self.reports is None:
+            self.reports = plan.ReportsOp(0)
+            first = self.body.first_op
+            self.body.insert_op_before(self.reports, first) if first is not None else self.body.add_op(self.reports)
+        view = self.builder.insert(plan.ViewOp(self.reports.buf, 8 * self.row_words, plan.BufType([words], i64)))
+        view.buf.name_hint = "rows"
+        self.row_words += words
+        return view.buf
 
     def in_place(self, group: GroupOp) -> set[int]:
         """The inputs of a group whose memory its result may take over."""
@@ -271,7 +312,8 @@ class Lowering:
             buffer.name_hint = result.name_hint
             self.buffers[result] = buffer
         inputs = [self.buffers[v] for v in op.operands]
-        launch = self.builder.insert(plan.LaunchOp(self.kernels.add(function), inputs, outputs, sizes))
+        sites = [SiteAttr.of("", op.name, ordinal_of(op))]
+        launch = self.builder.insert(plan.LaunchOp(self.kernels.add(function), inputs, outputs, sizes, (), sites))
         launch.location = op.location
 
     def give(self, number: int, value: SSAValue) -> None:

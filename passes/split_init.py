@@ -59,7 +59,7 @@ def _split(module: ModuleOp, main: func.FuncOp) -> None:
 
 
 def _early(main: func.FuncOp) -> tuple[dict[Operation, None], set[SSAValue]]:
-    """The ops that depend on no input, in order; and the values among theirs that some weight reaches."""
+    """The ops that depend on no input and only compute, in order; and their values that some weight reaches."""
     early: dict[Operation, None] = {}
     weighted: set[SSAValue] = set()
     ready: set[SSAValue] = set()

@@ -60,8 +60,9 @@ class NativeExecutable:
         self._code = load_code(artifact)
         self._walker_name, self._reference = artifact.walker.name, reference
         stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
-        made = Runner(artifact.init, self._walker("init", artifact.init), stored)((), ())
-        self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made])
+        places = dict(artifact.places)
+        made = Runner(artifact.init, self._walker("init", artifact.init), stored, places)((), ())
+        self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places)
         if has_marks(artifact.main):
             from pelton.runtime.marks import is_detailed, spanned
 

@@ -54,7 +54,7 @@ def marks_of(program: Program) -> list[Mark]:
                 begin, before, copied = open_marks.pop(site)
                 kind = KINDS.get((launches - before, copies - copied), "walk")
                 cost = program.costs[before] if kind == "launch" and program.costs else None
-                found.append(Mark(program.sites[site], kind, begin, pair, cost))
+                found.append(Mark(program.sites[site].message, kind, begin, pair, cost))
             case _:
                 pass
     return found
@@ -130,7 +130,7 @@ class NvtxRanges:
         """None where the package is not installed, or there is nothing to tell."""
         if not has_marks(program) or find_spec("nvtx") is None:
             return None
-        return cls(program.sites, import_module("nvtx"))
+        return cls([site.message for site in program.sites], import_module("nvtx"))
 
     def at(self, site: int, edge: int) -> None:
         """A mark was reached."""

@@ -10,21 +10,28 @@ from array import array
 from collections.abc import Sequence
 from ctypes import addressof
 
-from pelton.program import Op, Program, instruction_at
+from pelton.program import Op, Program, Site, instruction_at
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.layout import bytes_of
 from pelton.runtime.memory import ALIGNMENT, pool, rounded
+from pelton.runtime.messages import Messages, Places, requirement
 from pelton.runtime.walker import EMPTY, Code, Frame, Layout, OutputPlace, Shapes, Walker
 from pelton.support.errors import ArgumentError, AssertionFailed, PeltonError
 
 MOST_LAYOUTS = 256
 PADDING = ALIGNMENT - 1
+NO_PLACES: Places = {}
 
 
 class Runner:
     """A program with its last arguments (weights and the like) bound. Call it with the others, from any thread."""
 
-    def __init__(self, program: Program, walker: Walker, bound: Sequence[Buffer] = ()) -> None:
+    def __init__(
+        self, program: Program, walker: Walker, bound: Sequence[Buffer] = (), places: Places = NO_PLACES
+    ) -> None:
+        """`places` tells the user's lines of what the program may say something about."""
+        self._messages = Messages(program, places)
+        self._says = self._messages.needed
         self._program = program
         self._walker = walker
         self._bound = tuple(bound)
@@ -61,6 +68,8 @@ class Runner:
                 outputs.append(Buffer.over(memory, address, dtype, shape))
             if stopped := frame.run():
                 raise self._failure(self._body, stopped - 1, frame)
+            if self._says:
+                self._messages.drain(frame)
         finally:
             self._frames.append(frame)
         return outputs
@@ -80,6 +89,8 @@ class Runner:
                 frame.arena = None
                 frame.arena = pool.take(layout.arena)
             frame.values[arena.pointer] = frame.arena.address
+        if self._says:
+            self._messages.prepare(frame)
         frame.run = self._walker.bind(self._body, frame)
         frame.layout = layout
         return layout
@@ -107,30 +118,36 @@ class Runner:
         return Layout(shapes, array("q", values), tuple(outputs), arena)
 
     def _failure(self, code: Code, at: int, frame: Frame) -> PeltonError:
-        """Why the walker stopped there. Leaves the frame fit for the next call."""
+        """Why the walker stopped there. Says what else there is to say, and leaves the frame fit for the next call."""
         op, operands = instruction_at(code.words, at)
-        sites, kernels, values = self._program.sites, self._program.kernels, frame.values
-        site, index, value = frame.ctx[0], frame.ctx[1], frame.ctx[2]
+        site, error = self._reason(op, operands, frame)
+        self._messages.drain(frame, site)
         frame.ctx[: len(NO_FAILURE)] = NO_FAILURE
+        return error
+
+    def _reason(self, op: Op, operands: tuple[int, ...], frame: Frame) -> tuple[Site | None, PeltonError]:
+        sites, kernels, values = self._program.sites, self._program.kernels, frame.values
         match op, operands:
             case Op.LAUNCH, (kernel, first, *_):
-                if site == 0:
-                    return AssertionFailed(f"kernel {kernels[kernel]} stopped without saying why")
-                known = 0 < site <= len(sites) - first
-                message = sites[first + site - 1] if known else f"check {site} of kernel {kernels[kernel]} failed"
-                return AssertionFailed(message, location=f"element {index}", got=str(value))
+                number, index, word = frame.ctx[0], frame.ctx[1], frame.ctx[2]
+                if number == 0:
+                    return None, AssertionFailed(f"kernel {kernels[kernel]} stopped without saying why")
+                known = self._messages.failure(first + number - 1, index, word, frame)
+                return known or (None, AssertionFailed(f"check {number} of kernel {kernels[kernel]} failed"))
             case Op.REQUIRE_EQ | Op.REQUIRE_LE, (first, a, b):
-                wanted = "equal to" if op is Op.REQUIRE_EQ else "at most"
-                return AssertionFailed(sites[first], expected=f"a size {wanted} {values[b]}", got=str(values[a]))
+                site = sites[first]
+                place = self._messages.place(site)
+                return site, requirement(site, place, op is Op.REQUIRE_EQ, values[a], values[b])
             case Op.COPY, (_, _, size):
-                return ArgumentError("these inputs need a copy of a negative size", got=f"{values[size]} bytes")
+                error = ArgumentError("these inputs need a copy of a negative size", got=f"{values[size]} bytes")
+                return None, error
             case _, (_, a, b):
-                return ArgumentError(
+                return None, ArgumentError(
                     "the arithmetic of sizes leaves 64 bits or divides by zero for these inputs",
                     got=f"{values[a]} {op.name} {values[b]}",
                 )
             case _:
-                return AssertionFailed(f"the plan is damaged at word {at}")
+                return None, AssertionFailed("the plan is damaged")
 
 
 NO_FAILURE = array("q", (0, 0, 0))

@@ -66,7 +66,7 @@ EMPTY = Layout(((-1,),), array("q"), (), 0)
 class Frame:
     """The numbers of one call, in an array: a header (addresses of words, kernels, values, ctx, clock), ctx, values."""
 
-    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "run", "values")
+    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "reports", "run", "values")
     HEADER: ClassVar[int] = 8
     CTX_WORDS: ClassVar[int] = 8
 
@@ -85,6 +85,7 @@ class Frame:
         self.run: Callable[[], int] = int
         """Runs the body on the layout's sizes; bound with it."""
         self.arena: Memory | None = None
+        self.reports: array[int] | None = None
 
 
 class Walker(Protocol):

@@ -21,7 +21,7 @@ from pelton.codegen.cpu.loops import LoopPrinter
 from pelton.codegen.spelling import storage_name
 from pelton.codegen.terms import CONDITION, Term, call, infix, number
 from pelton.codegen.uniformity import buffer_type, constant_of
-from pelton.dialects.kernel import BarrierOp, CallOp, CheckOp, FuncOp, LoadOp, ScratchOp, StoreOp
+from pelton.dialects.kernel import BarrierOp, CallOp, CheckOp, FuncOp, LoadOp, ReportOp, ScratchOp, StoreOp
 from pelton.dialects.types import is_bool
 from pelton.support.errors import CompileError
 
@@ -110,10 +110,17 @@ class CpuPrinter(LoopPrinter):
         return
 
     def check(self, op: CheckOp) -> None:
-        args = [self.read(v) for v in (op.index, op.value)]
-        varying = self.taken is not None or any(self.is_vector(v) for v in (op.ok, op.index, op.value))
+        self.line(call("check", *self._judged(op, op.value), "ctx", str(op.site.data)))
+
+    def report(self, op: ReportOp) -> None:
+        word = f"report_{len(op.values)}"
+        self.line(call(word, *self._judged(op, *op.values), self.term(op.rows), str(op.row.data)))
+
+    def _judged(self, op: CheckOp | ReportOp, *values: SSAValue) -> list[Term]:
+        """The condition, the lanes it is asked in, the index and the values."""
+        varying = self.taken is not None or any(self.is_vector(v) for v in (op.ok, op.index, *values))
         mask = (self._mask(None) or call("full")) if varying else Term("True")
-        self.line(call("check", self.read(op.ok), mask, *args, "ctx", str(self.site(op))))
+        return [self.read(op.ok), mask, self.read(op.index), *map(self.read, values)]
 
     def call(self, op: CallOp) -> None:
         name = op.callee.string_value()

@@ -10,6 +10,7 @@ from pelton.codegen.cpu.elements import I64, MASK, STORAGE, Element
 from pelton.codegen.cpu.emitter import Value
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
 from pelton.codegen.cpu.matmul_tile import matmul_tile
+from pelton.codegen.cpu.seam import ir
 from pelton.codegen.cpu.words import (
     FLOAT,
     NUMBER,
@@ -142,23 +143,56 @@ def _across(name: str, combine: Write) -> Word:
 
 
 def _check_rule(lanes: int, args: Sequence[Any]) -> Any:
-    expect_count(args, 6)
-    expect_element(args[0], MASK)
-    expect_element(args[1], MASK)
-    expect_element(args[2], I64)
-    common(args[3:4])
-    if not isinstance(literal_of(args[5]), int):
-        raise WordError("the site is an integer literal")
+    _judged_rule(args, 1)
     return VOID
 
 
 def _check(call: Call) -> None:
-    lanes = max(shape_of(kind)[1] for kind in call.kinds[:4])
+    ok, mask, index, values = _judged(call, 1)
+    check.check(call.emitter, ok, mask, index, values, call.args[4], call.literal(5))
+
+
+def _report(count: int) -> Word:
+    """The word that leaves a row of so many values: condition, lanes, index, values, rows, first word of the row."""
+
+    def rule(lanes: int, args: Sequence[Any]) -> Any:
+        _judged_rule(args, count)
+        if pointer_element(args[3 + count]) is not I64:
+            raise WordError("rows are words of 64 bits")
+        return VOID
+
+    def emit(call: Call) -> None:
+        ok, mask, index, values = _judged(call, count)
+        row = call.emitter.builder.gep(call.args[3 + count], [ir.Constant(I64.llvm, call.literal(4 + count))])
+        check.check(call.emitter, ok, mask, index, values, row, 1)
+
+    return Word(f"report_{count}", rule, emit)
+
+
+def _judged_rule(args: Sequence[Any], values: int) -> None:
+    expect_count(args, values + 5)
+    expect_element(args[0], MASK)
+    expect_element(args[1], MASK)
+    expect_element(args[2], I64)
+    for kind in args[3 : 3 + values]:
+        common([kind])
+    if not isinstance(literal_of(args[4 + values]), int):
+        raise WordError("the number of a check is an integer literal")
+
+
+def _judged(call: Call, values: int) -> tuple[Value, Value, Value, list[Value]]:
+    """Condition, lanes, index and values as words, with as many lanes as the widest of them."""
+    lanes = max(shape_of(kind)[1] for kind in call.kinds[: 3 + values])
     masks, numbers = Lanes(MASK, lanes), Lanes(I64, lanes)
-    got = call.value(3, numbers) if literal_of(call.kinds[3]) is not None else call.value(3)
-    got = call.emitter.splat(convert.to(call.emitter, got, I64), lanes)
-    ok, mask, index = call.value(0, masks), call.value(1, masks), call.value(2, numbers)
-    check.check(call.emitter, ok, mask, index, got, call.args[4], call.literal(5))
+    words = [call.emitter.splat(_word(call, 3 + k), lanes) for k in range(values)]
+    return call.value(0, masks), call.value(1, masks), call.value(2, numbers), words
+
+
+def _word(call: Call, i: int) -> Value:
+    """An argument as a word: the bits of a float, an integer by its value."""
+    literal = literal_of(call.kinds[i])
+    value = call.value(i, Lanes(I64, 0)) if isinstance(literal, int) else call.value(i)
+    return convert.to(call.emitter, value.bits() if value.element.is_float else value, I64)
 
 
 def _matmul_tile_rule(lanes: int, args: Sequence[Any]) -> Any:
@@ -195,6 +229,7 @@ MEMORY_WORDS: dict[str, Word] = {
         Word("full", _full_rule, lambda call: memory.full(call.emitter).llvm),
         Word("where", _where_rule, _where),
         Word("check", _check_rule, _check),
+        *(_report(count) for count in range(1, 9)),
         Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
         _across("across_add", infix(Value.__add__)),
         _across("across_mul", infix(Value.__mul__)),

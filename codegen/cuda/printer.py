@@ -32,6 +32,7 @@ from pelton.dialects.kernel import (
     LoadOp,
     Loop,
     ReduceOp,
+    ReportOp,
     ScratchOp,
     StoreOp,
 )
@@ -214,7 +215,11 @@ class CudaPrinter(Printer):
 
     def check(self, op: CheckOp) -> None:
         args = [self.term(v) for v in (op.ok, op.index, op.value)]
-        self._once(str(call("check", *args, "ctx", str(self.site(op)))))
+        self._once(str(call("check", *args, "ctx", str(op.site.data))))
+
+    def report(self, op: ReportOp) -> None:
+        args = [self.term(v) for v in (op.ok, op.index, *op.values, op.rows)]
+        self._once(str(call(f"report_{len(op.values)}", *args, str(op.row.data))))
 
     # ---- hand schedules
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pelton.codegen.cuda.numeric import extreme
 from pelton.codegen.cuda.seam import ir, types
-from pelton.codegen.cuda.words import STORAGE, Call, Emit, Rule, WordError, elementwise, is_float, is_integer, same
+from pelton.codegen.cuda.words import STORAGE, Call, Emit, Rule, WordError, elementwise, is_float, is_integer
 
 WARP = 32
 I1, I32, I64, VOID = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.VoidType()
@@ -129,20 +129,51 @@ def _tile(element: Any) -> tuple[int, Rule, Emit]:
 
 # ---- checks
 def _check_rule(ok: Any, index: Any, value: Any, ctx: Any, site: Any) -> tuple[Any, tuple[Any, ...]]:
-    if ok != types.boolean or not is_integer(same(index, value)):
-        raise WordError("takes a condition, two indices, the status words and a number")
-    return types.void, (ok, types.int64, types.int64, ctx, types.int64)
+    return types.void, (*_judged(ok, index, value), ctx, types.int64)
 
 
 def _check(call: Call) -> None:
     """A failing thread locks the first status word (-1), keeps the failure of lowest index, and unlocks it."""
     ok, index, value, ctx, site = call.values
     with call.builder.if_then(call.builder.not_(ok), likely=False):
-        _record(call, index, value, [call.builder.gep(ctx, [ir.Constant(I64, k)]) for k in range(3)], site)
+        _record(call, index, [_word(call, value)], ctx, site)
 
 
-def _record(call: Call, index: Any, value: Any, words: list[Any], site: Any) -> None:
-    """Indices in the status words only ever fall, so whoever sees a lower one there is done without the lock."""
+def _report(count: int) -> tuple[int, Rule, Emit]:
+    """The word that leaves a row of so many values: condition, index, values, rows, first word of the row."""
+
+    def rule(ok: Any, index: Any, *rest: Any) -> tuple[Any, tuple[Any, ...]]:
+        return types.void, (*_judged(ok, index, *rest[:count]), rest[count], types.int64)
+
+    def emit(call: Call) -> None:
+        ok, index, *values, rows, row = call.values
+        with call.builder.if_then(call.builder.not_(ok), likely=False):
+            words = [_word(call, value) for value in values]
+            _record(call, index, words, call.builder.gep(rows, [row]), ir.Constant(I64, 1))
+
+    return 4 + count, rule, emit
+
+
+def _judged(ok: Any, index: Any, *values: Any) -> tuple[Any, ...]:
+    """Condition, index and values as the emitters want them. Raises WordError for anything else."""
+    if ok != types.boolean or not is_integer(index) or not all(is_integer(v) or is_float(v) for v in values):
+        raise WordError("takes a condition, an index, numbers, words and a number")
+    return (ok, types.int64, *(types.int64 if is_integer(v) else v for v in values))
+
+
+def _word(call: Call, value: Any) -> Any:
+    """The bits of a float as a word; an integer is one."""
+    if isinstance(value.type, ir.IntType):
+        return value
+    bits = I32 if value.type == ir.FloatType() else I64
+    return (
+        call.builder.zext(call.builder.bitcast(value, bits), I64) if bits is I32 else call.builder.bitcast(value, I64)
+    )
+
+
+def _record(call: Call, index: Any, values: list[Any], record: Any, site: Any) -> None:
+    """Indices in the record only ever fall, so whoever sees a lower one there is done without the lock."""
+    words = [call.builder.gep(record, [ir.Constant(I64, k)]) for k in range(2 + len(values))]
     b, busy = call.builder, ir.Constant(I64, -1)
     again, take, locked, done = (b.append_basic_block(f"check.{n}") for n in ("again", "take", "locked", "done"))
     b.branch(again)
@@ -159,8 +190,8 @@ def _record(call: Call, index: Any, value: Any, words: list[Any], site: Any) -> 
     none = b.icmp_signed("==", before, ir.Constant(I64, 0))
     better = b.or_(none, _lower(call, words, index, site, before))
     with b.if_then(better):
-        _volatile_store(call, index, words[1])
-        _volatile_store(call, value, words[2])
+        for word, value in zip(words[1:], [index, *values], strict=True):
+            _volatile_store(call, value, word)
     call.function("llvm.nvvm.membar.gl", VOID, [])
     b.atomic_rmw("xchg", words[0], b.select(better, site, before), "monotonic")
     b.branch(done)
@@ -194,6 +225,7 @@ def words(threads: int) -> dict[str, tuple[int, Rule, Emit]]:
         },
         **{f"tile_{name}": _tile(element) for name, element in STORAGE.items()},
         "check": (5, _check_rule, _check),
+        **{f"report_{count}": _report(count) for count in range(1, 9)},
     }
 
 

@@ -6,6 +6,7 @@ intrinsic. In a CUDA text every value is one thread's scalar, so types are Numba
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,19 +80,13 @@ def word(name: str, count: int, rule: Rule, emit: Emit) -> Any:
 def _typer(count: int, typed: Callable[[Sequence[Any]], Any]) -> Any:
     """A typing function of `count` arguments: Numba reads their number off the function's own signature."""
 
-    def one(context: Any, a: Any) -> Any:
-        return typed((a,))
+    def typer(context: Any, *arguments: Any) -> Any:
+        return typed(arguments)
 
-    def two(context: Any, a: Any, b: Any) -> Any:
-        return typed((a, b))
-
-    def three(context: Any, a: Any, b: Any, c: Any) -> Any:
-        return typed((a, b, c))
-
-    def five(context: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
-        return typed((a, b, c, d, e))
-
-    return {1: one, 2: two, 3: three, 5: five}[count]
+    names = ("context", *(f"argument{k}" for k in range(count)))
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    typer.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # pyright: ignore[reportFunctionMemberAccess]
+    return typer
 
 
 # ---- rules

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from pelton.dialects.kernel.checks import MOST_VALUES, CheckOp, ReportOp, row_words
 from pelton.dialects.kernel.loops import (
     INDEX,
     KINDS,
     BarrierOp,
     CallOp,
-    CheckOp,
     DimOp,
     FuncOp,
     GridOp,
@@ -38,11 +38,14 @@ from pelton.dialects.kernel.types import BufType
 
 KERNEL = Dialect(
     "kernel",
-    [FuncOp, DimOp, GridOp, LanesOp, ReduceOp, YieldOp, LoadOp, StoreOp, ScratchOp, BarrierOp, CheckOp, CallOp],
+    [
+        *(FuncOp, DimOp, GridOp, LanesOp, ReduceOp, YieldOp, LoadOp, StoreOp, ScratchOp, BarrierOp, CallOp),
+        *(CheckOp, ReportOp),
+    ],
     [BufType],
 )
 
 __all__ = [
-    "INDEX", "KERNEL", "KINDS", "BarrierOp", "BufType", "CallOp", "CheckOp", "DimOp", "FuncOp", "GridOp", "LanesOp",
-    "LoadOp", "Loop", "ReduceOp", "ScratchOp", "StoreOp", "YieldOp",
+    "INDEX", "KERNEL", "KINDS", "MOST_VALUES", "BarrierOp", "BufType", "CallOp", "CheckOp", "DimOp", "FuncOp",
+    "GridOp", "LanesOp", "LoadOp", "Loop", "ReduceOp", "ReportOp", "ScratchOp", "StoreOp", "YieldOp", "row_words",
 ]  # fmt: skip

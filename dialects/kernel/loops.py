@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -290,20 +289,3 @@ class BarrierOp(IRDLOperation):
     name = "kernel.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
-
-
-@irdl_op_definition
-class CheckOp(IRDLOperation):
-    """`kernel.check %ok, %index, %value, "index out of range"`: a lane without `%ok` records itself and goes on.
-
-    Of all failing lanes of a launch the one with the lowest `%index` (a linear element index) is reported, with its
-    `%value`.
-    """
-
-    name = "kernel.check"
-    ok = operand_def()
-    index = operand_def(IndexType)
-    value = operand_def(IndexType)
-    text = prop_def(StringAttr)
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$ok `,` $index `,` $value `,` $text attr-dict `:` type($ok)"

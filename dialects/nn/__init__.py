@@ -8,6 +8,7 @@
 | `reduce.py`, `statistics.py` | sum, prod, max, min; mean, argmax, argmin |
 | `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
 | `buffers.py` | mutable memory: buffer_create, load, store, store_slice |
+| `messages.py` | assert and trace, which compute nothing |
 | `group.py`, `custom.py` | what becomes one kernel; ops of the user's |
 
 Beside them: `patterns.py` (canonicalization), `expansion.py` (how an op writes itself in smaller ones), `shapes.py`
@@ -28,6 +29,7 @@ from pelton.dialects.nn.elementwise import Elementwise
 from pelton.dialects.nn.group import GroupOp, YieldOp
 from pelton.dialects.nn.indexing import ConcatOp, GatherOp, SliceOp
 from pelton.dialects.nn.matmul import MatmulOp, PackedMatmulOp, PackOp
+from pelton.dialects.nn.messages import AssertOp, TraceOp
 from pelton.dialects.nn.movement import BroadcastToOp, PermuteOp, RebindOp, ReshapeOp
 from pelton.dialects.nn.norm import LayerNormOp, LogsoftmaxOp, RmsNormOp, SoftmaxOp
 from pelton.dialects.nn.reduce import MaxOp, MinOp, ProdOp, SumOp
@@ -46,6 +48,7 @@ OPS: tuple[type[NnOp], ...] = (
     MatmulOp, PackOp, PackedMatmulOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
     BufferCreateOp, LoadOp, StoreOp, StoreSliceOp,
+    AssertOp, TraceOp,
 )  # fmt: skip
 BY_NAME: Mapping[str, type[NnOp]] = {op.name.removeprefix("nn."): op for op in OPS}
 """The op classes by the names in the text, without `nn.`."""
@@ -59,6 +62,7 @@ __all__ = [
     "ROWS",
     "ArgmaxOp",
     "ArgminOp",
+    "AssertOp",
     "BroadcastToOp",
     "BufferCreateOp",
     "CastOp",
@@ -93,6 +97,7 @@ __all__ = [
     "StoreOp",
     "StoreSliceOp",
     "SumOp",
+    "TraceOp",
     "WeightOp",
     "WhereOp",
     "YieldOp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -42,8 +42,8 @@ class GroupOp(IRDLOperation, HasEffects):
     """`%y = nn.group "row" (%x, %b) {^bb0(%0 : T, %1 : U): … nn.yield %v : V}`: ops that one kernel computes.
 
     `kind` is the loop nest: `elementwise`, `row` (reductions along the last axis), `column` (reductions along another
-    axis), `matmul` or `transpose` (a permutation that moves the last axis). One that ends in a store has no results.
-    Isolated, so that equal groups have equal text and are compiled once.
+    axis), `matmul`, `transpose` (a permutation that moves the last axis) or `check` (an assert). One that ends in a
+    store or an assert has no results. Isolated, so that equal groups have equal text and are compiled once.
     """
 
     name = "nn.group"
@@ -66,6 +66,14 @@ class GroupOp(IRDLOperation, HasEffects):
         last = self.body.block.last_op
         assert isinstance(last, YieldOp)
         return last
+
+    @property
+    def root(self) -> Operation:
+        """The op that the group is made for: the one it yields, or its last one, which has an effect and no result."""
+        last = self.yielded
+        root = last.values[0].owner if last.values else last.prev_op
+        assert isinstance(root, Operation)
+        return root
 
     @classmethod
     def parse(cls, parser: Parser) -> GroupOp:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
+from pelton.dialects.checks import Checked, Failure
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import mismatch_remedy
 from pelton.dialects.nn.movement import Movement
@@ -125,11 +126,12 @@ class ConcatOp(Pointwise, HasCanonicalizationPatternsInterface):
 
 
 @irdl_op_definition
-class GatherOp(Pointwise):
+class GatherOp(Pointwise, Checked):
     """`nn.gather %x, %indices {axis = 0}`: for each index, the slice of x at that place of the axis.
 
     The result has x's shape with the indices' shape in place of the axis. A negative index counts from the end. One
-    that is out of range fails a check; whatever the assert level, the place that is read is clamped into x.
+    that is out of range fails a check, which shows its place among the indices; whatever the assert level, the place
+    that is read is clamped into x.
     """
 
     name = "nn.gather"
@@ -137,6 +139,15 @@ class GatherOp(Pointwise):
     indices = operand_def(TensorType)
     axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
+    GUARDS_MEMORY: ClassVar[bool] = True
+
+    @property
+    def text(self) -> str:
+        return "gather: index out of range"
+
+    @property
+    def recorded(self) -> Sequence[Attribute]:
+        return (self.tensor(1).dtype,)
 
     @property
     def axis_index(self) -> int:
@@ -158,28 +169,31 @@ class GatherOp(Pointwise):
         x, indices = inputs
         axis, size = self.axis_index, x.shape[self.axis_index]
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        if 0 in shape:
-            return [np.empty(shape, x.dtype)]
-        wrong = (indices < -size) | (indices >= size)
-        if wrong.any():
-            at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise IndexError(
-                f"gather: index {indices[at]} at {list(at)} is out of range for axis {axis} of size {size}"
-            )
-        return [np.take(x, indices, axis)]
+        if size == 0 or 0 in shape:
+            return [np.zeros(shape, x.dtype)]
+        return [np.take(x, (indices + size * (indices < 0)).clip(0, size - 1), axis)]
+
+    def failure(self, sizes: Sizes, *inputs: Array) -> Failure | None:
+        import numpy as np
+
+        x, indices = inputs
+        size = x.shape[self.axis_index]
+        others = (*x.shape[: self.axis_index], *x.shape[self.axis_index + 1 :])
+        wrong = ((indices < -size) | (indices >= size)).reshape(-1)
+        if 0 in others or not wrong.any():  # of a result without elements nobody computes one
+            return None
+        first = int(np.argmax(wrong))
+        return Failure(first, (indices.reshape(-1)[first],))
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:
         axis, count = self.axis_index, self.tensor(1).rank
         size = b.dim(self.tensor(0).shape[axis])
         zero, one = b.index(0), b.index(1)
-        given = b.cast(read(1, index[axis : axis + count]), zero.type)
+        at = tuple(index[axis : axis + count])
+        given = b.cast(read(1, at), zero.type)
         place = b.select(b.compare("lt", given, zero), b.add(given, size), given)
-        b.check(
-            b.compare("below", place, size),
-            b.flatten(tuple(index), self.result_type.shape),
-            given,
-            "gather: index out of range",
-        )
+        if self.mode != "off":
+            b.check(self, b.compare("below", place, size), b.flatten(at, self.tensor(1).shape), given)
         inside = b.binary("max", b.binary("min", place, b.sub(size, one)), zero)
         with b.where(b.compare("gt", size, zero)):
             return read(0, [*index[:axis], inside, *index[axis + count :]])

@@ -18,8 +18,8 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from pelton.dialects.dense import DenseAttr
 from pelton.dialects.effects import effects_of, may_swap
-from pelton.dialects.fold import exact_results
-from pelton.dialects.nn import buffers, creation, indexing, movement, rows, select
+from pelton.dialects.fold import constant_array, exact_results
+from pelton.dialects.nn import buffers, creation, indexing, messages, movement, rows, select
 from pelton.dialects.nn.elementwise import Elementwise, RowOp
 from pelton.dialects.op import NnOp
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, dtype_name, is_bool, is_float, is_int
@@ -104,6 +104,13 @@ def moved_splat(op: movement.Movement) -> Rewrite:
     if number is None or isinstance(op, movement.RebindOp | movement.BroadcastToOp) or op.requires():
         return None
     return filled(number, op.result_type)
+
+
+def known_to_hold(op: messages.AssertOp) -> Rewrite:
+    """An assert whose condition is true everywhere: nothing."""
+    number = splat(op.condition)
+    known = number.array() if number is not None else constant_array(op.condition)
+    return [] if known is not None and known.all() else None
 
 
 # elementwise
@@ -295,4 +302,5 @@ SPECIAL: dict[type[Operation], Sequence[Rule]] = {
     buffers.LoadOp: (known_contents,),
     buffers.StoreOp: (unseen_store,),
     buffers.StoreSliceOp: (whole_store, unseen_store),
+    messages.AssertOp: (known_to_hold,),
 }

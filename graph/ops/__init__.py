@@ -1,8 +1,8 @@
 """The operations of graphs: tensors, numbers, arrays and sizes enter, tensors leave. Each adds to the graph that is
 being built.
 
-Names shadow Python's (`abs max min pow range round sum`), so use them as `ops.max`. What every function of two operands
-shares (broadcasting, promotion, numbers beside tensors) is described in `ops.elementwise`.
+Names shadow Python's (`abs max min pow print range round sum`), so use them as `ops.max`. What every function of two
+operands shares (broadcasting, promotion, numbers beside tensors) is described in `ops.elementwise`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ from pelton.graph.ops.functions import (
 )
 from pelton.graph.ops.indexing import slice_tensor
 from pelton.graph.ops.joining import chunk, concat, gather, split, stack, where
+from pelton.graph.ops.messages import assert_, print, trace
 from pelton.graph.ops.movement import (
     broadcast_to,
     flatten,
@@ -77,12 +78,13 @@ from pelton.graph.ops.product import matmul, outer
 from pelton.graph.ops.reduction import argmax, argmin, logsoftmax, max, mean, min, prod, softmax, sum
 
 __all__ = [
-    "abs", "acos", "add", "argmax", "argmin", "asin", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "broadcast_to", "buffer_create", "buffer_load", "buffer_store", "buffer_store_slice", "cast", "ceil",
-    "chunk", "concat", "constant", "cos", "custom", "div", "equal", "erf", "exp", "flatten", "floor", "floor_div",
-    "gather", "gelu", "greater", "greater_equal", "inplace_custom", "is_inf", "is_nan", "layer_norm", "log", "log1p",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsoftmax", "matmul", "max", "mean", "min", "mod",
-    "mul", "negate", "not_equal", "outer", "permute", "pow", "prod", "range", "rebind", "relu", "reshape", "rms_norm",
-    "round", "rsqrt", "shape_to_tensor", "sigmoid", "silu", "sin", "slice_tensor", "softmax", "split", "sqrt",
-    "squeeze", "stack", "sub", "sum", "tan", "tanh", "transfer_to", "transpose", "trunc", "unsqueeze", "where",
+    "abs", "acos", "add", "argmax", "argmin", "asin", "assert_", "atan", "atanh", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "broadcast_to", "buffer_create", "buffer_load", "buffer_store", "buffer_store_slice",
+    "cast", "ceil", "chunk", "concat", "constant", "cos", "custom", "div", "equal", "erf", "exp", "flatten", "floor",
+    "floor_div", "gather", "gelu", "greater", "greater_equal", "inplace_custom", "is_inf", "is_nan",
+    "layer_norm", "log", "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "logsoftmax", "matmul",
+    "max", "mean", "min", "mod", "mul", "negate", "not_equal", "outer", "permute", "pow", "print", "prod", "range",
+    "rebind", "relu", "reshape", "rms_norm", "round", "rsqrt", "shape_to_tensor", "sigmoid", "silu", "sin",
+    "slice_tensor", "softmax", "split", "sqrt", "squeeze", "stack", "sub", "sum", "tan", "tanh", "trace", "transfer_to",
+    "transpose", "trunc", "unsqueeze", "where",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ neighbouring lanes read neighbouring columns.
 
 from __future__ import annotations
 
+from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import GridOp, LanesOp
 from pelton.passes.lowering.nest import Nest
 
@@ -29,7 +30,9 @@ def lower_elementwise(nest: Nest) -> int | None:
             index = (*outer, *inner)
             nest.finished = index if nest.ranges is None else ()
             nest.store(nest.read(nest.value, index), index)
-    last = shape[-1]
-    if isinstance(last, int) and 0 < last < WIDE:
-        return max(2, 1 << (last - 1).bit_length())
-    return COLUMNS if nest.group.kind.data == "column" else None
+    return few_lanes(shape[-1]) or (COLUMNS if nest.group.kind.data == "column" else None)
+
+
+def few_lanes(last: Dim) -> int | None:
+    """How many lanes a step needs for a last dim that is known to be short; None for one that is not."""
+    return max(2, 1 << (last - 1).bit_length()) if isinstance(last, int) and 0 < last < WIDE else None

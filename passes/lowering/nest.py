@@ -22,9 +22,21 @@ from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from pelton.dialects import dims
+from pelton.dialects.checks import Checked
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import INDEX, BufType, DimOp, FuncOp, GridOp, LanesOp, StoreOp
-from pelton.dialects.nn import GroupOp, StoreSliceOp
+from pelton.dialects.kernel import (
+    INDEX,
+    BufType,
+    CheckOp,
+    DimOp,
+    FuncOp,
+    GridOp,
+    LanesOp,
+    ReportOp,
+    StoreOp,
+    row_words,
+)
+from pelton.dialects.nn import AssertOp, GroupOp, StoreSliceOp
 from pelton.dialects.nn.ranges import Ranges
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
@@ -35,12 +47,36 @@ Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
 """A tensor value, an index, and the guard under which the scalar was computed."""
 
 
+@dataclass(eq=False)
+class Checks:
+    """The checks of a group, by the ops they belong to: numbers from 1, and rows of reports in the last parameter."""
+
+    group: GroupOp
+    memory: BlockArgument | None = None
+
+    def __post_init__(self) -> None:
+        found = checked_ops(self.group)
+        self.numbers: dict[Operation, int] = {op: k + 1 for k, op in enumerate(found)}
+        self.rows: dict[Operation, int] = {}
+        self.words = 0
+        for op in found:
+            if op.row_values:
+                self.rows[op] = self.words
+                self.words += row_words(op.row_values)
+
+
+def checked_ops(group: GroupOp) -> list[Checked]:
+    """The ops of a group that leave checks in its kernel, in order."""
+    return [op for op in group.body.block.ops if isinstance(op, Checked) and op.mode != "off"]
+
+
 class KernelScalars(Scalars):
     """Scalars of a kernel function: its own symbols are the sizes; sizes and index constants stand once, at its top."""
 
-    def __init__(self, builder: Builder, symbol: Callable[[Dim], str]) -> None:
+    def __init__(self, builder: Builder, symbol: Callable[[Dim], str], checks: Checks) -> None:
         super().__init__(builder)
         self.symbol = symbol
+        self.checks = checks
         self.top = builder.insertion_point.block
         self.known: dict[int | str, SSAValue] = {}
         self.last: Operation | None = None
@@ -55,6 +91,15 @@ class KernelScalars(Scalars):
         if dtype != INDEX:
             return super().constant(value, dtype)
         return self._once(int(value), arith.ConstantOp(IntegerAttr(int(value), INDEX)))
+
+    def judge(self, op: Operation, ok: SSAValue, index: SSAValue, words: Sequence[SSAValue]) -> None:
+        """A check by its op's number; where it reports, or has more to show, a row too."""
+        assert isinstance(op, Checked)
+        if op.mode == "fail":
+            self.builder.insert(CheckOp(self.checks.numbers[op], ok, index, words[0]))
+        if (row := self.checks.rows.get(op)) is not None:
+            assert self.checks.memory is not None
+            self.builder.insert(ReportOp(ok, index, words, self.checks.memory, row))
 
     def _once(self, key: int | str, op: Operation) -> SSAValue:
         if key not in self.known:
@@ -101,14 +146,18 @@ class Nest:
     stored: set[SSAValue] = field(default_factory=set[SSAValue])
     flat: Flat | None = None
     finished: tuple[SSAValue, ...] = ()
+    out: BlockArgument | None = None
 
     def __post_init__(self) -> None:
-        self.b = KernelScalars(Builder(InsertPoint.at_end(self.body)), self.symbol)
-        last = self.group.yielded
-        root = last.values[0].owner if last.values else last.prev_op
+        self.checks = Checks(self.group)
+        if self.checks.words:
+            self.checks.memory = self.body.insert_arg(BufType([self.checks.words], i64), 0)
+            self.checks.memory.name_hint = "rows"
+        self.b = KernelScalars(Builder(InsertPoint.at_end(self.body)), self.symbol, self.checks)
+        root = self.group.root
         assert isinstance(root, NnOp)
         self.root = root
-        self.value = root.source if isinstance(root, StoreSliceOp) else root.results[0]
+        self.value = _computed(root)
         assert isinstance(self.value.type, TensorType)
         self.result = self.value.type
         self.ranges: Ranges | None = root.ranges if isinstance(root, StoreSliceOp) else None
@@ -135,13 +184,13 @@ class Nest:
         return self.arguments[-1]
 
     def output(self, shape: Sequence[Dim]) -> BlockArgument:
-        """The parameter that takes the result, or has it put into; the last one."""
+        """The parameter that takes the result, or has it put into; it comes after those that are read."""
         if self.ranges is not None:
             shape = self.ranges.shape
-        if len(self.body.args) == len(self.arguments):
-            out = self.body.insert_arg(self.buf_type(shape, self.result.dtype), len(self.arguments))
-            out.name_hint = "out"
-        return self.body.args[-1]
+        if self.out is None:
+            self.out = self.body.insert_arg(self.buf_type(shape, self.result.dtype), len(self.arguments))
+            self.out.name_hint = "out"
+        return self.out
 
     # scalars of tensor values
     def read(self, value: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
@@ -236,7 +285,8 @@ class Nest:
     # the end
     def function(self, lanes: int | None = None) -> FuncOp:
         """The finished function, named after what it computes."""
-        self.output(self.result.shape)
+        if not isinstance(self.root, AssertOp):
+            self.output(self.result.shape)
         body = Region(self.body)
         region_dce(body)
         self.forget_unused()
@@ -255,6 +305,17 @@ class Nest:
             assert isinstance(arg.type, BufType)
             used.update(s for d in arg.type.shape for s in dims.symbols(d))
         self.symbols = {d: s for d, s in self.symbols.items() if s in used}
+
+
+def _computed(root: NnOp) -> SSAValue:
+    """What the group is for: its result, what it stores, or a condition."""
+    match root:
+        case StoreSliceOp():
+            return root.source
+        case AssertOp():
+            return root.condition
+        case _:
+            return root.results[0]
 
 
 def names(kind: type[Operation], count: int) -> list[str]:

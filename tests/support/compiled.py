@@ -17,7 +17,7 @@ from pelton.dialects.op import NnOp
 from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
-from pelton.support.options import Options
+from pelton.support.options import DEFAULTS, Options
 
 Arrays = Mapping[str, Any]
 
@@ -39,21 +39,33 @@ STORE = KeptCode()
 
 
 def artifact_of(
-    module: ModuleOp, constants: Arrays | None = None, *, target: CpuTarget | None = None, separate: bool = False
+    module: ModuleOp,
+    constants: Arrays | None = None,
+    *,
+    target: CpuTarget | None = None,
+    separate: bool = False,
+    options: Options = DEFAULTS,
 ) -> Artifact:
     """The artifact of a module, for this machine if no target is named."""
     return (
-        Compilation(module, target or host_target(), STORE, constants or {}, "test", Options(separate=separate))
+        Compilation(
+            module, target or host_target(), STORE, constants or {}, "test", options._replace(separate=separate)
+        )
         .run()
         .artifact
     )
 
 
 def compiled(
-    module: ModuleOp, constants: Arrays | None = None, weights: Arrays | None = None, *, separate: bool = False
+    module: ModuleOp,
+    constants: Arrays | None = None,
+    weights: Arrays | None = None,
+    *,
+    separate: bool = False,
+    options: Options = DEFAULTS,
 ) -> Model:
     """A loaded model of a module."""
-    artifact = artifact_of(module, constants, separate=separate)
+    artifact = artifact_of(module, constants, separate=separate, options=options)
     return Model(NativeExecutable(artifact, bind_weights(artifact.weights, weights)))
 
 

@@ -133,7 +133,7 @@ def _launch(kernel: FuncOp, buffers: list[Array], sizes: list[int]) -> None:
     symbols = dict(zip(map(str, kernel.sizes.data), sizes, strict=True))
     items = dims.evaluate(cuda_items(kernel), symbols)
     site, *_ = launch(found, _compiled(found), items, buffers, sizes)
-    assert site == 0, found.checks[site - 1]
+    assert site == 0, f"check {site} of {found.name}"
 
 
 @cache

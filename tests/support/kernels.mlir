@@ -201,7 +201,7 @@ kernel.func @gather(%w : !kernel.buf<[rows, n], f32>, %idx : !kernel.buf<[m], i6
     %1 = arith.addi %a, %rows : index
     %k = arith.select %0, %1, %a : index
     %ok = arith.cmpi ult, %k, %rows : index
-    kernel.check %ok, %i, %a, "gather: index out of range" : i1
+    kernel.check 1 %ok at %i, %a : index
     %row = arith.select %ok, %k, %zero : index
     kernel.lanes (%j) in (%n) {
       %v = kernel.load %w[%row, %j] : !kernel.buf<[rows, n], f32>
@@ -222,7 +222,7 @@ kernel.func @take(%t : !kernel.buf<[rows], f32>, %idx : !kernel.buf<[n], i64>, %
       %k = arith.index_cast %raw : i64 to index
       %keep = kernel.load %ok[%j] : !kernel.buf<[n], i1>
       %inside = arith.cmpi ult, %k, %rows : index
-      kernel.check %inside, %j, %k, "take: index out of range" : i1
+      kernel.check 1 %inside at %j, %k : index
       %good = arith.andi %keep, %inside : i1
       %v = kernel.load %t[%k] if %good else %fill : !kernel.buf<[rows], f32>
       kernel.store %v, %y[%j] : !kernel.buf<[n], f32>

@@ -65,4 +65,4 @@ class Compiled:
         kernel = prototype(self.code.address(source.name))
         assert kernel(words.ctypes.data, items.start, items.stop, context.ctypes.data) == 0
         site, index, value = map(int, context)
-        return Failure(site, source.checks[site - 1], index, value) if site else None
+        return Failure(site, index, value) if site else None

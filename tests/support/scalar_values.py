@@ -36,7 +36,7 @@ class Trace:
     shape: tuple[int, ...]
     reads: dict[Operation, tuple[int, SSAValue | None]] = field(default_factory=dict[Operation, Any])
     known: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Any])
-    failed: list[str] = field(default_factory=list[str])
+    failed: list[int] = field(default_factory=list[int])
 
     def read(self, op: Operation) -> Array:
         k, guard = self.reads[op]
@@ -57,7 +57,7 @@ class Trace:
         match op:
             case CheckOp():
                 if not np.all(np.broadcast_to(operands[0], self.shape)):
-                    self.failed.append(op.text.data)
+                    self.failed.append(op.site.data)
             case DimOp():
                 self.known[op.value] = np.asarray(self.sizes[op.dim.data], np.int64)
             case TestOp():
@@ -66,8 +66,8 @@ class Trace:
                 self.known[op.results[0]] = evaluate(op, op.results[0].type, *operands)
 
 
-def trace(op: Pointwise, sizes: Mapping[str, int], *inputs: Array) -> tuple[Array, list[str]]:
-    """The result's elements by the op's scalar code, and the texts of failed checks."""
+def trace(op: Pointwise, sizes: Mapping[str, int], *inputs: Array) -> tuple[Array, list[int]]:
+    """The result's elements by the op's scalar code, and the numbers of failed checks."""
     shape = reference.shape_of(op.result_type, sizes)
     block = Block(arg_types=[INDEX] * len(shape))
     b, run = Scalars(Builder(InsertPoint.at_end(block))), Trace(inputs, sizes, shape)

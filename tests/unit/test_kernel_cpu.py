@@ -233,6 +233,6 @@ def test_a_failed_check_reports_the_lowest_index() -> None:
     w, index, y = np.zeros((4, 3), np.float32), np.array([0, -5, 9, -4, 4], np.int64), np.zeros((5, 3), np.float32)
     for items in (range(5), range(2, 5)):
         first = 1 if 1 in items else 2
-        want = Failure(1, "gather: index out of range", first, int(index[first]))
+        want = Failure(1, first, int(index[first]))
         assert code.run("gather", [w, index, y], [4, 3, 5], items) == want
         assert run_kernel(func, [w, index, y], [4, 3, 5], items) == want

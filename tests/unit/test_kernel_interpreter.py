@@ -188,9 +188,9 @@ def test_the_lowest_failing_index_is_reported() -> None:
       %k = arith.index_cast %v : i64 to index
       %ok = arith.cmpi ult, %k, %c9 : index
       %back = arith.subi %n, %j : index
-      kernel.check %ok, %back, %k, "too large" : i1
+      kernel.check 1 %ok at %back, %k : index
     } }"""
-    assert run(body, [x], {"n": 5}, "[n], i64") == Failure(1, "too large", 1, 50)
+    assert run(body, [x], {"n": 5}, "[n], i64") == Failure(1, 1, 50)
     assert run(body, [x[:2].copy()], {"n": 2}, "[n], i64") is None
 
 

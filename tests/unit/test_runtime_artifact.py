@@ -11,7 +11,7 @@ import pytest
 from pelton import artifact as module
 from pelton.artifact import Artifact, KernelCode, verify
 from pelton.dtype import DType
-from pelton.program import HIGHEST, LOWEST, Op, Program, SizeOf, check_program, compute, instructions
+from pelton.program import HIGHEST, LOWEST, Op, Program, Site, SizeOf, check_program, compute, instructions
 from pelton.program_builder import ProgramBuilder
 from pelton.support.errors import ArtifactError
 from pelton.tests.support import small_artifacts as small
@@ -31,7 +31,7 @@ def test_the_builder_shares_constants_and_expressions() -> None:
     b.require_at_most(b.const(1), b.const(2), "never written")
     b.require_equal(n, b.const(4), "once")
     b.require_equal(n, b.const(4), "once")
-    assert b.finish().sites == ("once",)
+    assert b.finish().sites == (Site("once"),)
 
 
 def test_sizes_go_to_the_prologue_and_addresses_to_the_body() -> None:

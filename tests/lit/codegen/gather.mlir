@@ -30,7 +30,7 @@ kernel.func @gather(%w : !kernel.buf<[rows, n], f32>, %idx : !kernel.buf<[m], i6
     %1 = arith.addi %a, %rows : index
     %k = arith.select %0, %1, %a : index
     %inside = arith.cmpi ult, %k, %rows : index
-    kernel.check %inside, %i, %a, "gather: index out of range" : i1
+    kernel.check 1 %inside at %i, %a : index
     %row = arith.select %inside, %k, %zero : index
     kernel.lanes (%j) in (%n) {
       %v = kernel.load %w[%row, %j] : !kernel.buf<[rows, n], f32>
@@ -72,7 +72,7 @@ kernel.func @take(%t : !kernel.buf<[rows], f32>, %idx : !kernel.buf<[n], i32>, %
       %raw = kernel.load %idx[%j] : !kernel.buf<[n], i32>
       %k = arith.index_cast %raw : i32 to index
       %inside = arith.cmpi ult, %k, %rows : index
-      kernel.check %inside, %j, %k, "take: index out of range" : i1
+      kernel.check 1 %inside at %j, %k : index
       %keep = kernel.load %ok[%j] : !kernel.buf<[n], i1>
       %0 = arith.andi %inside, %keep : i1
       %v = kernel.load %t[%k] if %0 else %fill : !kernel.buf<[rows], f32>

@@ -75,7 +75,7 @@ kernel.func @table(%t : !kernel.buf<[9], i8>, %i1_ : !kernel.buf<[n], i64>, %y :
       %raw = kernel.load %i1_[%a] : !kernel.buf<[n], i64>
       %k = arith.index_cast %raw : i64 to index
       %ok = arith.cmpi ult, %k, %nine : index
-      kernel.check %ok, %a, %k, "index out of range" : i1
+      kernel.check 1 %ok at %a, %k : index
       %v = kernel.load %t[%k] if %ok else %none : !kernel.buf<[9], i8>
       %w = arith.muli %v, %v : i8
       %0 = arith.cmpi eq, %w, %c : i8

@@ -3,7 +3,7 @@
 // RUN: pelton-opt %s | pelton-opt | filecheck %s
 // RUN: pelton-opt %s --print-op-generic | pelton-opt | filecheck %s
 
-// CHECK:      kernel.func @all(%x: !kernel.buf<[m, n], f32>, %w: !kernel.buf<[m, n], f32, strided [2*n, 1]>, %p: !kernel.buf<[n], i1>) sizes [m, n] attributes {lanes = 16 : i64} {
+// CHECK:      kernel.func @all(%x: !kernel.buf<[m, n], f32>, %w: !kernel.buf<[m, n], f32, strided [2*n, 1]>, %p: !kernel.buf<[n], i1>, %rows: !kernel.buf<[8], i64>) sizes [m, n] attributes {lanes = 16 : i64} {
 // CHECK-NEXT:   %m = kernel.dim m
 // CHECK-NEXT:   %n = kernel.dim n
 // CHECK-NEXT:   %zero = arith.constant 0.000000e+00 : f32
@@ -20,11 +20,12 @@
 // CHECK-NEXT:       %u = kernel.load %w[%a, %b] if %ok else %zero : !kernel.buf<[m, n], f32, strided [2*n, 1]>
 // CHECK-NEXT:       kernel.store %u, %tile[%a, %b] if %ok : !kernel.buf<[32, 33], f32, team>
 // CHECK-NEXT:       kernel.store %top, %x[%a, %b] : !kernel.buf<[m, n], f32>
-// CHECK-NEXT:       kernel.check %ok, %a, %b, "row out of range" : i1
+// CHECK-NEXT:       kernel.check 1 %ok at %a, %b : index
+// CHECK-NEXT:       kernel.report %ok at %a, %b, %u to %rows[4] : index, f32 to !kernel.buf<[8], i64>
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-kernel.func @all(%x: !kernel.buf<[m, n], f32>, %w: !kernel.buf<[m, n], f32, strided [2*n, 1]>, %p: !kernel.buf<[n], i1>) sizes [m, n] attributes {lanes = 16 : i64} {
+kernel.func @all(%x: !kernel.buf<[m, n], f32>, %w: !kernel.buf<[m, n], f32, strided [2*n, 1]>, %p: !kernel.buf<[n], i1>, %rows: !kernel.buf<[8], i64>) sizes [m, n] attributes {lanes = 16 : i64} {
   %m = kernel.dim m
   %n = kernel.dim n
   %zero = arith.constant 0.0 : f32
@@ -41,7 +42,8 @@ kernel.func @all(%x: !kernel.buf<[m, n], f32>, %w: !kernel.buf<[m, n], f32, stri
       %u = kernel.load %w[%a, %b] if %ok else %zero : !kernel.buf<[m, n], f32, strided [2*n, 1]>
       kernel.store %u, %tile[%a, %b] if %ok : !kernel.buf<[32, 33], f32, team>
       kernel.store %top, %x[%a, %b] : !kernel.buf<[m, n], f32>
-      kernel.check %ok, %a, %b, "row out of range" : i1
+      kernel.check 1 %ok at %a, %b : index
+      kernel.report %ok at %a, %b, %u to %rows[4] : index, f32 to !kernel.buf<[8], i64>
     }
   }
 }

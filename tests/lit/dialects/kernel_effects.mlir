@@ -8,7 +8,7 @@
 // CHECK-NEXT:   kernel.store %0, %y[%j] : !kernel.buf<[n], f32>
 // CHECK-NEXT:   %c = kernel.load %x[%j] : !kernel.buf<[n], f32>
 // CHECK-NEXT:   kernel.store %c, %x[%j] : !kernel.buf<[n], f32>
-// CHECK-NEXT:   kernel.check %ok, %j, %j, "kept" : i1
+// CHECK-NEXT:   kernel.check 1 %ok at %j, %j : index
 // CHECK-NEXT: }
 // CHECK-NOT:  kernel.reduce
 kernel.func @effects(%x : !kernel.buf<[n], f32>, %y : !kernel.buf<[n], f32>, %p : !kernel.buf<[n], i1>) sizes [n] {
@@ -25,7 +25,7 @@ kernel.func @effects(%x : !kernel.buf<[n], f32>, %y : !kernel.buf<[n], f32>, %p 
       kernel.store %0, %y[%j] : !kernel.buf<[n], f32>
       %c = kernel.load %x[%j] : !kernel.buf<[n], f32>
       kernel.store %c, %x[%j] : !kernel.buf<[n], f32>
-      kernel.check %ok, %j, %j, "kept" : i1
+      kernel.check 1 %ok at %j, %j : index
     }
     %sum = kernel.reduce add (%j) in (%n) {
       %a = kernel.load %x[%j] : !kernel.buf<[n], f32>

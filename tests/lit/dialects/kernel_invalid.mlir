@@ -114,3 +114,24 @@ kernel.func @f(%x : !kernel.buf<[n], f32>) sizes [n] {
   %n = kernel.dim n
   %v = kernel.load %x[%n] : f32
 }
+// -----
+// CHECK: 'kernel.check' counts from 1, got 0
+kernel.func @f(%x : !kernel.buf<[n], i1>) sizes [n] {
+  %n = kernel.dim n
+  %v = kernel.load %x[%n] : !kernel.buf<[n], i1>
+  kernel.check 0 %v at %n, %n : index
+}
+// -----
+// CHECK: 'kernel.report' expects rows of at least 4 words, got !kernel.buf<[3], i64>
+kernel.func @f(%x : !kernel.buf<[n], i1>, %r : !kernel.buf<[3], i64>) sizes [n] {
+  %n = kernel.dim n
+  %v = kernel.load %x[%n] : !kernel.buf<[n], i1>
+  kernel.report %v at %n, %n to %r[1] : index to !kernel.buf<[3], i64>
+}
+// -----
+// CHECK: 'kernel.report' expects 1 to 8 values, got 0
+kernel.func @f(%x : !kernel.buf<[n], i1>, %r : !kernel.buf<[3], i64>) sizes [n] {
+  %n = kernel.dim n
+  %v = kernel.load %x[%n] : !kernel.buf<[n], i1>
+  "kernel.report"(%v, %n, %r) <{row = #builtin.int<0>}> : (i1, index, !kernel.buf<[3], i64>) -> ()
+}

@@ -372,3 +372,33 @@ func.func @refused(%x: f32, %t: !nn.tensor<[4], f32>) {
   }
   func.return
 }
+// -----
+// CHECK: 'nn.assert' expects a condition of i1, got !nn.tensor<[4], f32>; compare first
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  nn.assert %x {message = "no"} : (!nn.tensor<[4], f32>) -> ()
+  func.return
+}
+// -----
+// CHECK: 'nn.assert' shows values of its condition's shape and device, !nn.tensor<[4], i1>, got !nn.tensor<[3], f32>; broadcast or trace it
+func.func @refused(%x: !nn.tensor<[4], i1>, %y: !nn.tensor<[3], f32>) {
+  nn.assert %x, %y {message = "no"} : (!nn.tensor<[4], i1>, !nn.tensor<[3], f32>) -> ()
+  func.return
+}
+// -----
+// CHECK: 'nn.assert' shows at most 8 values, got 9
+func.func @refused(%x: !nn.tensor<[], i1>) {
+  nn.assert %x, %x, %x, %x, %x, %x, %x, %x, %x, %x {message = "no"} : (!nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>, !nn.tensor<[], i1>) -> ()
+  func.return
+}
+// -----
+// CHECK: 'nn.assert' expects checks out of report, off, got on
+func.func @refused(%x: !nn.tensor<[], i1>) {
+  nn.assert %x {message = "no", checks = "on"} : (!nn.tensor<[], i1>) -> ()
+  func.return
+}
+// -----
+// CHECK: 'nn.trace' expects a level out of trace, debug, info, warning, error, critical, print, got loud
+func.func @refused(%x: !nn.tensor<[], i1>) {
+  nn.trace %x {message = "no", level = "loud"} : (!nn.tensor<[], i1>) -> ()
+  func.return
+}

@@ -11,7 +11,10 @@
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%t) sizes [n, 4] in_place [0] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> !plan.buf<[n, 4], f32>
 // CHECK-NEXT:   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
-// CHECK-NEXT:   plan.require eq [n, 4], "rebind: rows"
+// CHECK-NEXT:   plan.require eq [n, 4], "rebind: rows" of "nn.rebind" 3
+// CHECK-NEXT:   %r = plan.reports : !plan.buf<[3], i64>
+// CHECK-NEXT:   plan.launch @k(%x, %w) -> (%z, %r) sizes [n, 4] checks ["index out of range" of "nn.gather" 7 shows [i64] row 0, "said" level "info"] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>, !plan.buf<[3], i64>)
+// CHECK-NEXT:   "test.op"() {site = #plan.site<"x" of "nn.assert" shows [f32, i1]>} : () -> ()
 // CHECK-NEXT:   plan.mark begin "a step"
 // CHECK-NEXT:   plan.mark end "a step"
 plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32>) {
@@ -22,7 +25,10 @@ plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32
   plan.launch @k(%x, %w) -> (%t) sizes [n, 4] in_place [0] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>)
   plan.launch @k(%x, %w) -> (%z) sizes [n, 4] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>)
   plan.copy %t to %y : !plan.buf<[n, 4], f32>, !plan.buf<[n, 4], f32>
-  plan.require eq [n, 4], "rebind: rows"
+  plan.require eq [n, 4], "rebind: rows" of "nn.rebind" 3
+  %r = plan.reports : !plan.buf<[3], i64>
+  plan.launch @k(%x, %w) -> (%z, %r) sizes [n, 4] checks ["index out of range" of "nn.gather" 7 shows [i64] row 0, "said" level "info"] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>, !plan.buf<[3], i64>)
+  "test.op"() {site = #plan.site<"x" of "nn.assert" shows [f32, i1]>} : () -> ()
   plan.mark begin "a step"
   plan.mark end "a step"
 }
