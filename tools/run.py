@@ -39,7 +39,7 @@ def run(args: Namespace) -> None:
 
 
 def _results(args: Namespace) -> dict[str, Any]:
-    """The model's outputs by name."""
+    """The model's outputs by name, then the inputs that it writes."""
     from pelton.support.trace import stage
     from pelton.tools.arrays import read_npy
 
@@ -56,7 +56,9 @@ def _results(args: Namespace) -> dict[str, Any]:
         model = subject.load(session_of(args), weights)
     with stage("execute"):
         buffers = model.execute(*arrays)
-    return {spec.name: b.to_numpy() for spec, b in zip(model.output_metadata, buffers, strict=True)}
+    outputs = {spec.name: b.to_numpy() for spec, b in zip(model.output_metadata, buffers, strict=True)}
+    written = {info.name: a for info, a in zip(subject.inputs, arrays, strict=True) if info.mutable}
+    return outputs | written
 
 
 def given_weights(args: Namespace, subject: Subject) -> dict[str, Any]:

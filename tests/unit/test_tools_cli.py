@@ -19,6 +19,7 @@ import pytest
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
+from pelton.graph import BufferType, DeviceRef, Graph, TensorType, ops
 from pelton.tests.support.command_line import AT, RUN, W, X, failing, safetensors, save, write_files
 from pelton.tests.support.process import ROOT, fresh
 from pelton.tests.unit.test_support_chrome import check_document
@@ -153,6 +154,20 @@ def test_weights_out_of_safetensors(folder: Path, capsys: pytest.CaptureFixture[
     assert Path("a/output0.npy").read_bytes() == Path("b/output0.npy").read_bytes()
     capsys.readouterr()
     assert "weight 'w' is in two files" in failing(capsys, *RUN, "--weights", "w.safetensors")
+
+
+def test_inputs_that_are_written_are_results(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cpu = DeviceRef.CPU()
+    types = [BufferType(DType.float32, ["n", 4], cpu), TensorType(DType.float32, ["n", 4], cpu)]
+    with Graph("add", input_types=types) as graph:
+        state, x = graph.inputs
+        ops.buffer_store(state.buffer, ops.buffer_load(state.buffer) + x)
+        graph.output()
+    Path("add.mlir").write_text(str(graph))
+    before = Path("x.npy").read_bytes()
+    assert main(["run", "add.mlir", "--input", "input0=x.npy", "--input", "input1=x.npy", "--output", "out"]) == 0
+    np.testing.assert_array_equal(np.load("out/input0.npy"), X + X)
+    assert os.listdir("out") == ["input0.npy"] and Path("x.npy").read_bytes() == before
 
 
 MAKE_CUSTOM = """
