@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class DType(Enum):
     """An element type. `DType("f32")` takes the MLIR spelling, `DType("float32")` the name; `value` is the former.
 
-    Raises ValueError, listing the types, for anything else.
+    Raises ValueError, listing the types, for anything else; TypeError for what cannot even be compared with a text,
+    such as an array of records.
     """
 
     bool = "i1"

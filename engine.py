@@ -62,7 +62,10 @@ class CompiledModel:
         self.artifact = artifact
 
     def save(self, path: PathLike) -> None:
-        """Write one `.pelton` file, whole or not at all. Raises OSError where that fails."""
+        """Write one `.pelton` file, whole or not at all.
+
+        Raises OSError where that fails, ValueError for a text that can name no file, TypeError for what is no path.
+        """
         self.artifact.save(path)
 
     def __repr__(self) -> str:
@@ -81,8 +84,9 @@ class InferenceSession:
     `PELTON_USE_OLD_TOP_K_KERNEL` and `PELTON_ENABLE_PROFILING`, read here, start them otherwise. The methods that set
     them return None, override the environment, and affect later calls of `load` and `compile` only.
 
-    Raises TypeError for devices that are not an iterable of Device, a number of threads that is no int, and an
-    environment variable of a level that names none (listing the names); ValueError for an impossible number of threads.
+    Raises TypeError for devices that are not an iterable of Device, a number of threads that is no int, an object that
+    is no extension, and an environment variable of a level that names none (listing the names); ValueError for an
+    impossible number of threads; RuntimeError for an extension that cannot be loaded.
     """
 
     def __init__(

@@ -106,8 +106,8 @@ class Buffer:
         """The object's own memory when it is C-contiguous and writable, else a copy.
 
         `copy=True` always copies; `copy=False` raises BufferError rather than copy. Raises BufferError too where the
-        memory is on another device or cannot be exchanged, TypeError for an object without `__dlpack__`, ValueError
-        for a dtype without a `DType`, and what the object itself raises.
+        memory is on another device or the object does not hand it over (its own exception is the cause), TypeError
+        for an object without `__dlpack__`, ValueError for a dtype without a `DType`.
         """
         alias = alias_any(array)
         if alias is None:
@@ -274,7 +274,7 @@ class Buffer:
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can assign there.
 
-        Raises as indexing does; ValueError where the buffer is read-only or the value does not fit; TypeError or
+        Raises as `__getitem__` does; ValueError where the buffer is read-only or the value does not fit; TypeError or
         OverflowError for a value that is no number of this type.
         """
         part = self[index]
@@ -285,14 +285,17 @@ class Buffer:
             part.to_numpy()[...] = value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one."""
+        """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one.
+
+        Raises TypeError for what is no dtype, ValueError where `copy=False` forbids a copy that is needed.
+        """
         return np.array(self.to_numpy(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> object:
         """A DLPack capsule over the memory; options as the array API standard has them.
 
         Raises BufferError for what DLPack cannot carry: read-only memory to a consumer from before DLPack 1.0, 4-bit
-        integers, another device.
+        integers, another device; TypeError or ValueError for options of another kind.
         """
         return export_array(self.to_numpy(), self._dtype, **options)
 
@@ -360,7 +363,7 @@ def alias_array(array: NDArray[Any]) -> Buffer:
 def alias_any(source: Any) -> Buffer | None:
     """A buffer over the memory of a Buffer, a NumPy array or an object with `__dlpack__`; None for anything else.
 
-    Raises ValueError on a foreign dtype, BufferError (`NotOnHost`) on memory out of reach, and what the object raises.
+    Raises ValueError on a foreign dtype, BufferError where the memory cannot be had (`NotOnHost`: out of reach).
     """
     if isinstance(source, Buffer):
         return source

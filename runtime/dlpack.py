@@ -77,10 +77,22 @@ class _Capsule:
 
 
 def import_array(source: Any) -> tuple[NDArray[np.generic], DType, bool]:
-    """(array over the source's memory, type, whether it may be written). Raises BufferError where that cannot be.
+    """(array over the source's memory, type, whether it may be written).
 
-    For types NumPy lacks the array holds unsigned integers; the type tells what they are.
+    Raises BufferError where the memory cannot be had, whatever the source itself raised, and ValueError for a dtype
+    without a `DType`. For types NumPy lacks the array holds unsigned integers; the type tells what they are.
     """
+    try:
+        array, foreign, writable = _imported(source)
+    except BufferError:
+        raise
+    except Exception as error:
+        raise BufferError(f"a {type(source).__name__} does not hand its memory over: {error!r}") from error
+    return array, foreign or DType.from_numpy(array.dtype), writable
+
+
+def _imported(source: Any) -> tuple[NDArray[np.generic], DType | None, bool]:
+    """(array, type where NumPy lacks it, whether it may be written)."""
     device = cast("tuple[int, int]", source.__dlpack_device__())
     if int(device[0]) not in HOST_DEVICES:
         raise NotOnHost(f"the memory is on DLPack device {tuple(map(int, device))}, not on the host")
@@ -93,7 +105,7 @@ def import_array(source: Any) -> tuple[NDArray[np.generic], DType, bool]:
     if foreign is not None:
         tensor.code = UNSIGNED
     array = cast("NDArray[np.generic]", np.from_dlpack(cast(Any, _Capsule(capsule, device))))
-    return array, foreign or DType.from_numpy(array.dtype), not flags & READ_ONLY
+    return array, foreign, not flags & READ_ONLY
 
 
 def export_array(array: NDArray[np.generic], dtype: DType, **options: Any) -> object:

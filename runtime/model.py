@@ -68,7 +68,10 @@ class Model:
         return self._run(addresses, shapes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Buffer]:
-        """As `execute`, with inputs by position or name. Raises TypeError where they do not match `signature`."""
+        """As `execute`, with inputs by position or name.
+
+        Raises TypeError where they do not match `signature`, and as `execute` does.
+        """
         return self.execute(*self.signature.bind(*args, **kwargs).args)
 
     def _accept(self, shapes: Shapes) -> None:

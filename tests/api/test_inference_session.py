@@ -13,7 +13,7 @@
 | `set_split_k_reduction_precision` | test_set_split_k_reduction_precision |
 | `use_old_top_k_kernel` | test_use_old_top_k_kernel |
 | setters affect later loads only | test_setters_affect_later_loads_only |
-| `load` | test_engine_errors.py (what it refuses), test_lifetimes.py (weights) |
+| `load` | test_engine_errors.py (what it refuses), test_lifetimes.py (weights), test_wrong_calls.py |
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pelton.tests.soak import lifetimes, memory
+from pelton.tests.soak import lifetimes, memory, wrong_calls
 
 
 class Soak(NamedTuple):
@@ -32,6 +32,7 @@ SOAKS: dict[str, Soak] = {
     "lifetimes": Soak(
         lifetimes.stress, 2_000, "drop weights, inputs, models while threads run them; nothing goes early"
     ),
+    "wrong_calls": Soak(wrong_calls.wrong_calls, 300_000, "call with wrong arguments; only documented exceptions"),
 }
 
 
