@@ -24,7 +24,8 @@ def raising(text: str) -> list[ast.Raise | ast.Assert]:
 def _said(node: ast.Raise | ast.Assert) -> str:
     """The message of an exception as Python would print it, as far as the text tells."""
     if isinstance(node, ast.Assert):
-        return f"AssertionError: {ast.unparse(node.msg or node.test)}"
+        message = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.msg or node.test)
+        return f"AssertionError: {message}"
     match node.exc:
         case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str() as message)]):
             return f"{kind}: {message}"

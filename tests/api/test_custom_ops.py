@@ -335,3 +335,23 @@ def test_in_place_changes_a_buffer_in_program_order(interpreted: bool, monkeypat
     np.testing.assert_array_equal(after, memory)
     np.testing.assert_array_equal(memory[:, 1], X * 2)
     np.testing.assert_array_equal(memory[:, ::2], old[:, ::2])
+
+
+def test_indices_are_checked_but_at_level_none() -> None:
+    @pelton.register("first", types="T[n], i64[] -> T[n]")
+    def first(out: Any, x: Any, last: Any) -> None:
+        for i in range(last[()]):
+            out[i] = x[i]
+
+    g = graph(lambda x, n: ops.custom("first", CPU, [x, n], None), tensor(["n"]), tensor([], DType.int64))
+    codes: dict[str, bytes] = {}
+    for level in ("NONE", "WARN", "SAFE", "ALL"):
+        session = InferenceSession()
+        session.set_assert_level(level)
+        codes[level] = (compiled := session.compile(g)).artifact.kernels[0].code
+        model = session.init(compiled)
+        np.testing.assert_array_equal(run(model, X[0], 4)[0], X[0])
+        if level != "NONE":
+            with pytest.raises(RuntimeError, match="out of bounds"):
+                model.execute(X[0], 5)
+    assert codes["NONE"] != codes["WARN"] == codes["SAFE"] == codes["ALL"]
