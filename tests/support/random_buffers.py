@@ -143,6 +143,16 @@ def update(w: Writer) -> None:
     b[...] = tame(b[...] + (1 if y is None else y))
 
 
+def late(w: Writer) -> None:
+    """What is computed before another store to the same place, and stored after it."""
+    b = w.pick(w.buffers)
+    index = w.index(b.rank)
+    alike = [c for c in w.buffers if c.ir_type.shape == b.ir_type.shape]
+    early = tame(w.pick(alike)[index] * 2)
+    b[...] = w.pick(alike)[...]
+    b[index] = early
+
+
 def create(w: Writer) -> None:
     b = w.pick(w.buffers[:BUFFERS])
     w.buffers.append(ops.buffer_create(b.type, w.pick([None, 3.0])))
@@ -150,7 +160,7 @@ def create(w: Writer) -> None:
 
 STEPS: Sequence[Callable[[Writer], None]] = (
     *[load] * 4, *[load_slice] * 3, *[unary] * 3, *[binary] * 4, *[reduce] * 2, transpose, matmul, reshape,
-    *[store] * 5, *[store_slice] * 4, *[update] * 3, create,
+    *[store] * 5, *[store_slice] * 4, *[update] * 3, *[late] * 2, create,
 )  # fmt: skip
 
 
