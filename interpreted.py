@@ -24,9 +24,11 @@ from pelton.passes.apply_assert_level import ApplyAssertLevel
 from pelton.program import Site
 from pelton.runtime import messages
 from pelton.runtime.buffer import Buffer
+from pelton.runtime.capture import Obstacle
+from pelton.runtime.launches import INPUT, NUMBER, OUTPUT, Argument, LaunchRecord, Recording
 from pelton.runtime.memory import array_over
 from pelton.runtime.plan import Shapes
-from pelton.support.errors import AssertionFailed
+from pelton.support.errors import AssertionFailed, PeltonError
 from pelton.support.options import Options
 
 
@@ -46,6 +48,7 @@ class InterpretedModel:
     outputs: tuple[TensorInfo, ...]
     module: ModuleOp
     weights: Mapping[str, Any]
+    obstacle: Obstacle | None = None
 
     def run(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
         """The outputs for arguments at these addresses, in new memory even where the graph returns what it is given.
@@ -60,6 +63,25 @@ class InterpretedModel:
             raise AssertionFailed(str(error)) from error
         return [Buffer.from_numpy(np.array(result, order="C")) for result in results]
 
+    def record(self, addresses: Sequence[int], shapes: Shapes) -> Recording:
+        """Run, and keep the outputs, to run again. It counts as one launch."""
+        outputs, errors = self.run(addresses, shapes), list[AssertionFailed]()
+
+        def walk() -> int:
+            try:
+                for output, result in zip(outputs, self.run(addresses, shapes), strict=True):
+                    output.inplace_copy_from(result)
+            except AssertionFailed as error:
+                errors[:] = [error]
+                return 1
+            return 0
+
+        def failure(stopped: int) -> PeltonError:
+            return errors.pop()
+
+        whole = LaunchRecord(f"interpreter of {self.name}", (1, 1, 1), _arguments(len(shapes), len(outputs), shapes))
+        return Recording(outputs, walk, failure, lambda: (whole,))
+
 
 class Talking(Listener):
     """Says what compiled models say, in the same words."""
@@ -72,3 +94,13 @@ class Talking(Listener):
 
     def required(self, op: NnOp, rule: Requirement, lhs: int, rhs: int) -> None:
         raise messages.requirement(Site(rule.message, op.name), location_text(op), rule.relation == "eq", lhs, rhs)
+
+
+def _arguments(inputs: int, outputs: int, shapes: Shapes) -> tuple[Argument, ...]:
+    """All inputs, all outputs, all sizes of inputs."""
+    sizes = [Argument(NUMBER, 0, size) for shape in shapes for size in shape]
+    return (
+        *(Argument(INPUT, number, 0) for number in range(inputs)),
+        *(Argument(OUTPUT, number, 0) for number in range(outputs)),
+        *sizes,
+    )

@@ -14,6 +14,8 @@ import numpy as np
 from pelton.artifact import Artifact, TensorInfo
 from pelton.program import Program, has_marks
 from pelton.runtime.buffer import Buffer
+from pelton.runtime.capture import Obstacle
+from pelton.runtime.launches import Recording
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
@@ -46,9 +48,26 @@ class Executable(Protocol):
         """
         ...
 
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """What keeps its runs from being recorded."""
+        ...
+
+    def record(self, addresses: Sequence[int], shapes: Shapes) -> Recording:
+        """Run once, as `run` does, and keep what it takes to run again on the same memory. Safe from any thread.
+
+        The caller keeps the arguments' memory alive as long as the recording is walked.
+        """
+        ...
+
 
 class NativeExecutable:
-    """An artifact whose code is mapped and whose `init` program has run on the weights."""
+    """An artifact whose code is mapped and whose `init` program has run on the weights.
+
+    A program computes all sizes from those of its inputs, before anything runs: so no op is an obstacle to `record`.
+    """
+
+    obstacle: Obstacle | None = None
 
     def __init__(self, artifact: Artifact, weights: Sequence[Buffer], *, reference: bool = False) -> None:
         """`weights` in the order of `artifact.weights`. With `reference` the plan is walked in Python; where
@@ -63,10 +82,13 @@ class NativeExecutable:
         places = dict(artifact.places)
         made = Runner(artifact.init, self._walker("init", artifact.init), stored, places)((), ())
         self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places)
+        self.record = self.run.record
         if has_marks(artifact.main):
-            from pelton.runtime.marks import is_detailed, spanned
+            from pelton.runtime.marks import is_detailed, spanned, spanned_replays
 
-            self.run = spanned(self.run, f"execute {self.name}") if is_detailed(artifact.main) else self.run
+            if is_detailed(artifact.main):
+                self.run = spanned(self.run, f"execute {self.name}")
+                self.record = spanned_replays(self.record, f"replay {self.name}")
 
     def _walker(self, part: str, program: Program) -> Walker:
         """What runs `program`; what measures is imported only where it measures, for start-up."""

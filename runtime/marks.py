@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
 from pelton.program import Cost, Op, Program, evaluated, has_marks, instructions
+from pelton.runtime.launches import Recording
 from pelton.runtime.walker import NS, Code, Frame, Walker
 from pelton.support import trace
 from pelton.support.chrome import Span
@@ -113,6 +114,16 @@ def spanned(run: Callable[..., T], name: str) -> Callable[..., T]:
             return run(*args)
         finally:
             trace.add_spans([Span(name, "call", begun, time.perf_counter_ns(), threading.get_native_id(), {})])
+
+    return call
+
+
+def spanned_replays(record: Callable[..., Recording], name: str) -> Callable[..., Recording]:
+    """`record`, with a span around each walk of what it gives."""
+
+    def call(*args: Any) -> Recording:
+        recording = record(*args)
+        return recording._replace(walk=spanned(recording.walk, name))
 
     return call
 

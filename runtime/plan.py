@@ -9,9 +9,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from ctypes import addressof
+from functools import partial
 
 from pelton.program import Op, Program, Site, instruction_at
 from pelton.runtime.buffer import Buffer
+from pelton.runtime.launches import LaunchRecord, Recording, launches_of
 from pelton.runtime.layout import bytes_of
 from pelton.runtime.memory import ALIGNMENT, pool, rounded
 from pelton.runtime.messages import Messages, Places, requirement
@@ -73,6 +75,25 @@ class Runner:
         finally:
             self._frames.append(frame)
         return outputs
+
+    def record(self, addresses: Sequence[int], shapes: Shapes) -> Recording:
+        """As a call, in a frame of its own, which the result holds, to be walked again. Raises the same."""
+        frame = Frame(self._program.slots)
+        layout, values = self._prepare(frame, shapes), frame.values
+        for number, slot in self._given:
+            values[slot] = addresses[number]
+        outputs = [Buffer(dtype, shape) for _, dtype, shape, *_ in layout.outputs]
+        for (slot, *_), output in zip(layout.outputs, outputs, strict=True):
+            values[slot] = output.address
+        if stopped := frame.run():
+            raise self._failed(frame, stopped)
+        return Recording(outputs, frame.run, partial(self._failed, frame), partial(self._launches, frame))
+
+    def _failed(self, frame: Frame, stopped: int) -> PeltonError:
+        return self._failure(self._body, stopped - 1, frame)
+
+    def _launches(self, frame: Frame) -> tuple[LaunchRecord, ...]:
+        return launches_of(self._program, self._body.words, frame.values, len(self._given))
 
     def _prepare(self, frame: Frame, shapes: Shapes) -> Layout:
         """Fill the frame with what these shapes need."""

@@ -15,6 +15,7 @@
        ├─ NoGraphError       LookupError   an operation called where no graph is being built
        ├─ ArgumentError      ValueError    a value given to a model or a session that it cannot take
        ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
+       ├─ CaptureError       RuntimeError  a key or buffers that are not those of a captured run
        └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
 
 Each also derives from the built-in exception beside it, which is what the API promises.
@@ -171,6 +172,10 @@ class ArgumentError(PeltonError, ValueError):
 
 class ArgumentTypeError(PeltonError, TypeError):
     """An argument is of a kind the model or the session cannot take, or lives on another device."""
+
+
+class CaptureError(PeltonError, RuntimeError):
+    """A run that cannot be captured, is not captured, or was captured with other buffers or other launches."""
 
 
 class AssertionFailed(PeltonError, RuntimeError):
