@@ -85,9 +85,17 @@ class Runner:
         outputs = [Buffer(dtype, shape) for _, dtype, shape, *_ in layout.outputs]
         for (slot, *_), output in zip(layout.outputs, outputs, strict=True):
             values[slot] = output.address
-        if stopped := frame.run():
+        walk = partial(self._walk_and_say, frame) if self._says else frame.run
+        if stopped := walk():
             raise self._failed(frame, stopped)
-        return Recording(outputs, frame.run, partial(self._failed, frame), partial(self._launches, frame))
+        return Recording(outputs, walk, partial(self._failed, frame), partial(self._launches, frame))
+
+    def _walk_and_say(self, frame: Frame) -> int:
+        """Walk the body; where it ends well, log what it had to say (where not, `_failure` does)."""
+        stopped = frame.run()
+        if not stopped:
+            self._messages.drain(frame)
+        return stopped
 
     def _failed(self, frame: Frame, stopped: int) -> PeltonError:
         return self._failure(self._body, stopped - 1, frame)

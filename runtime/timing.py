@@ -68,10 +68,6 @@ class TimedWalker:
             trace.tell(knobs.KERNELS, self.title, self._table(watch.times, frame.values))
         return stopped
 
-    def prepared(self, code: Code, frame: Frame) -> Callable[[], int]:
-        """The same for a frame that walks these words alone."""
-        return partial(self, code, frame)
-
     def _table(self, times: list[tuple[int, int]], values: Sequence[int]) -> str:
         totals: dict[str, Total] = {}
         for place, (number, nanoseconds) in enumerate(times):
