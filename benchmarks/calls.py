@@ -1,4 +1,5 @@
-"""What a call costs: an addition of four elements enters, what `execute` takes for it leaves, beside others' calls.
+"""What a call costs: an addition of four elements enters, what `execute` and `replay` take for it
+leaves, beside others' calls.
 
 The same array is given as a Buffer and as a NumPy array, to torch as a tensor, to onnxruntime as `run` takes it.
 """
@@ -18,7 +19,7 @@ from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType
 
 ELEMENTS = 4
-TARGETS = {"execute, Buffers": 3.0, "execute, NumPy arrays": 4.0}  # µs
+TARGETS = {"execute, Buffers": 3.0, "execute, NumPy arrays": 4.0, "replay": 1.0}  # µs
 OTHERS = {"torch": "torch", "numpy": "NumPy", "onnxruntime": "onnxruntime"}
 
 
@@ -49,9 +50,13 @@ def _calls_of_pelton(x: Any, y: Any) -> dict[str, Call]:
     model = InferenceSession().load(graph)
     buffers = Buffer.from_numpy(x), Buffer.from_numpy(y)
     np.testing.assert_array_equal(model.execute(*buffers)[0].to_numpy(), x + y)
+    (captured,) = model.capture(0, *buffers)
+    model.replay(0, *buffers)
+    np.testing.assert_array_equal(captured.to_numpy(), x + y)
     return {
         "execute, Buffers": lambda: model.execute(*buffers),
         "execute, NumPy arrays": lambda: model.execute(x, y),
+        "replay": lambda: model.replay(0, *buffers),
     }
 
 

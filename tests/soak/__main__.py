@@ -29,6 +29,7 @@ class Soak(NamedTuple):
 SOAKS: dict[str, Soak] = {
     "loads": Soak(memory.loads, 10_000, "load, run and drop a small model; resident memory stays flat"),
     "executes": Soak(memory.executes, 1_000_000, "run a small model; resident memory stays flat"),
+    "captures": Soak(memory.captures, 10_000, "capture, replay and release; resident memory stays flat"),
     "lifetimes": Soak(
         lifetimes.stress, 2_000, "drop weights, inputs, models while threads run them; nothing goes early"
     ),

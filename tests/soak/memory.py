@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pelton.driver import Buffer
 from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
@@ -72,6 +73,24 @@ def loads(rounds: int) -> str:
         source = {"weights_registry": weights(number)}
         model = session.load(graph, **source) if number % 2 else session.init(compiled, **source)
         assert model.execute(x)[0].to_numpy().sum() == 2  # each row of equal products: quarters
+
+    return stays_flat(step, rounds)
+
+
+def captures(rounds: int) -> str:
+    """Each run is captured under a key, replayed, and released three rounds later."""
+    model = InferenceSession().load(small_graph(), weights_registry=weights(1))
+    inputs = [Buffer.from_numpy(np.ones((rows, 8), np.float32)) for rows in (1, 2, 3, 300)]
+    keys: list[int] = []
+
+    def step(number: int) -> None:
+        keys.append(keys[-1] + 1 if keys else 0)
+        x = inputs[number % len(inputs)]
+        (y,) = model.capture(keys[-1], x)
+        model.replay(keys[-1], x)
+        assert y.to_numpy().sum() == x.shape[0]
+        if len(keys) > 3:
+            model.release_captured_graph(keys.pop(0))
 
     return stays_flat(step, rounds)
 
