@@ -47,7 +47,7 @@ from pelton.program import Program
 from pelton.sight import Sight
 from pelton.support.dump import edited
 from pelton.support.errors import CompileError, KnobError
-from pelton.support.options import DEFAULTS, AssertLevel, Options
+from pelton.support.options import DEFAULTS, Options
 from pelton.support.trace import stage
 
 T = TypeVar("T")
@@ -214,8 +214,7 @@ class Compilation:
         """The text of a kernel: printed, or taken from the folder of edited ones."""
         place = location_text(function)
         name = function.sym_name.data
-        bounds = self.options.assert_level is not AssertLevel.NONE
-        source = self.printed("numba-cpu", name, place, lambda: cpu_source(function, self.target.name, bounds))
+        source = self.printed("numba-cpu", name, place, lambda: cpu_source(function, self.target.name))
         if (found := edited(f"{source.name}.py")) is not None:
             path, text = found
             place, source = str(path), replace(source, text=text)

@@ -17,8 +17,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from pelton.custom.bodies import find
 from pelton.dialects.check import check_module, location_text, op_text
 from pelton.dialects.context import new_context
+from pelton.dialects.nn import CustomOp
 from pelton.support.dump import write_reproducer
 from pelton.support.errors import CompileError, InternalError, KnobError, shortened
 
@@ -69,9 +71,20 @@ class Attempt:
     def _replay(self, options: str) -> str:
         try:
             files = {"input.mlir": f"{self.module!s}\n"}
+            if bodies := _bodies(self.module):
+                files["bodies.py"] = bodies
+                options = f"--extension bodies.py {options}"
             return str(write_reproducer(self.name, files, f"pelton-opt input.mlir {options}") / "run.sh")
         except (OSError, KnobError):  # the failure matters more
             return ""
+
+
+def _bodies(module: ModuleOp) -> str:
+    """Python that knows the bodies of the module's custom ops; empty where it has none."""
+    digests = dict.fromkeys(op.body.data for op in module.walk() if isinstance(op, CustomOp))
+    known = [body for digest in digests if (body := find(digest)) is not None]
+    lines = ["from pelton.custom.bodies import BodyText, keep", *(f"keep({body!r})" for body in known), ""]
+    return "\n".join(lines) if known else ""
 
 
 def _translated(error: Exception) -> CompileError:

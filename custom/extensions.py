@@ -28,29 +28,28 @@ _lock = RLock()  # an extension may load another
 KINDS = "a .py file, a directory of them, a module, or a function given to pelton.register"
 
 
-def load_extensions(extensions: Any) -> dict[str, CustomOp]:
-    """The ops of one extension or several, by name. Raises ReadError (a RuntimeError) for a path that is none.
-
-    Raises TypeError for an object that is none.
+def load_extensions(extensions: Any, empty: bool = False) -> dict[str, CustomOp]:
+    """The ops of one extension or several, by name. Raises ReadError (a RuntimeError) for a path that is none, or has
+    none where that is not allowed, TypeError for an object that is none.
     """
     several = isinstance(extensions, Iterable) and not isinstance(extensions, str | bytes | os.PathLike)
     found: dict[str, CustomOp] = {}
     every: list[Any] = list(cast("Iterable[Any]", extensions)) if several else [extensions]
     for each in every:
-        found.update(_load(each))
+        found.update(_load(each, empty))
     return found
 
 
-def provide(extensions: Any) -> None:
+def provide(extensions: Any, empty: bool = False) -> None:
     """Load extensions and keep the bodies of their kernels, for a text that names them by digest. Raises as above."""
-    for op in load_extensions(extensions).values() if extensions is not None else ():
+    for op in load_extensions(extensions, empty).values() if extensions is not None else ():
         if not op.scalar:
             keep(text_of(op))
 
 
-def _load(extension: Any) -> Ops:
+def _load(extension: Any, empty: bool) -> Ops:
     if isinstance(extension, str | os.PathLike):
-        return _of_path(Path(cast("os.PathLike[str]", extension)))
+        return _of_path(Path(cast("os.PathLike[str]", extension)), empty)
     if isinstance(extension, ModuleType):
         ops = [op for value in vars(extension).values() for op in _marked(value)]
         return _named(ops, f"the module {extension.__name__}")
@@ -76,7 +75,7 @@ def _named(ops: Iterable[CustomOp], source: str) -> Ops:
     return found
 
 
-def _of_path(path: Path) -> Ops:
+def _of_path(path: Path, empty: bool) -> Ops:
     if path.suffix in (".mojopkg", ".mojoc"):
         raise ReadError(
             f"{path} holds Mojo kernels, which cannot be loaded",
@@ -90,7 +89,7 @@ def _of_path(path: Path) -> Ops:
         return _named(ops, str(path))
     if path.suffix != ".py":
         raise ReadError(f"{path} is no custom extension", expected=KINDS, got=path.suffix or "no suffix")
-    return _of_file(path)
+    return _of_file(path, empty=empty)
 
 
 def _of_file(path: Path, package: bool = False, empty: bool = False) -> Ops:

@@ -32,6 +32,8 @@ class CustomCall(NamedTuple):
     written: frozenset[int]
     """The buffers that the body may write."""
     space: tuple[Dim, ...]
+    checked: bool
+    """Whether the body checks its indices."""
 
     @property
     def items(self) -> Dim:
@@ -61,7 +63,9 @@ def custom_call(call: CallOp) -> CustomCall:
         first = len(counts) - results.value.data
         if len(counts) == len(call.bufs) and first >= 0:
             written = frozenset(n for n in (*changed.data, *range(first, len(counts))) if isinstance(n, int))
-            return CustomCall(op.data, body.data, parameters, first, counts, written, _space(call, counts))
+            return CustomCall(
+                op.data, body.data, parameters, first, counts, written, _space(call, counts), "unchecked" not in given
+            )
     raise CompileError(
         "a call of a custom op does not say what it calls",
         op=call.name,

@@ -11,6 +11,8 @@ An assert is of bounded cost where what is computed for it alone is single eleme
 element of a tensor; not a condition with as many elements as an input, nor a single one that sums up many. What is
 computed for a removed assert alone goes with it, so that nothing tells afterwards that it was there.
 
+Indices in bodies of users (`nn.custom`) are checked at every level but `none`, and a wrong one stops the run.
+
 What a run requires of sizes (`plan.require`: rebind, reshape, slices) is no assert: what follows would leave its memory
 otherwise, so it fails at every level. Memory is safe at every level: see `nn.gather`.
 """
@@ -20,13 +22,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pelton.dialects.checks import Checked
 from pelton.dialects.dims import product
-from pelton.dialects.nn import AssertOp, RebindOp, ReshapeOp, WeightOp
+from pelton.dialects.nn import AssertOp, CustomOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp, Pointwise
 from pelton.dialects.removal import orphans, remove
 from pelton.dialects.types import TensorType
@@ -58,6 +60,9 @@ class ApplyAssertLevel(ModulePass):
                 for each in found:
                     if not isinstance(each, AssertOp):
                         each.checks = StringAttr("off")
+                for each in op.walk():
+                    if isinstance(each, CustomOp):
+                        each.unchecked = UnitAttr()
             case "warn":
                 for each in found:
                     each.checks = StringAttr("report")

@@ -42,6 +42,7 @@ TOOL = "pelton-opt"
 
 
 PASSES_HELP = "passes and pipelines to run, separated by commas; options follow in braces: 'name{size=16,8 fast=true}'"
+EXTENSION_HELP = "a file with the bodies of custom ops, which is run; may stand several times"
 SWITCHES = {
     "--split-input-file": "treat the pieces between lines `// -----` as inputs of their own",
     "--verify-diagnostics": "print each error in place of its input's result, and exit with 0",
@@ -89,6 +90,7 @@ class PeltonOpt(xDSLOptMain):
         arg_parser.add_argument("-p", "--passes", default="", help=PASSES_HELP)
         arg_parser.add_argument("-t", "--target", default="mlir", help="what to print, with options as for passes")
         arg_parser.add_argument("-v", "--version", action=VersionAction, version_format=self.version_format)
+        arg_parser.add_argument("--extension", action="append", default=[], metavar="FILE.py", help=EXTENSION_HELP)
         for flag, meaning in SWITCHES.items():
             arg_parser.add_argument(flag, action="store_true", help=meaning)
         arg_parser.set_defaults(frontend=None)
@@ -161,6 +163,10 @@ class PeltonOpt(xDSLOptMain):
         """Read, transform and print every chunk of the input; the exit code."""
         name = self.get_input_name()
         self.dump = Dump.begin(Path(name).stem)
+        if self.args.extension:
+            from pelton.custom.extensions import provide  # what runs files of users is loaded where there are some
+
+            provide(self.args.extension, empty=True)
         failed = False
         texts: list[str] = []
         for text, offset in self._chunks(self._read_input(name)):

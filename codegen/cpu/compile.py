@@ -174,9 +174,11 @@ def _checked(source: Source, code: bytes) -> bytes:
 
 
 def assembly(source: Source, target: CpuTarget) -> str:
-    """What `compile_sources` assembles, as text."""
+    """What `compile_sources` assembles, as text. Raises as that does."""
     machine = machine_for(target)
-    return machine.machine.emit_assembly(optimised(source, machine))
+    module = optimised(source, machine)
+    _checked(source, bytes(machine.machine.emit_object(module)))
+    return machine.machine.emit_assembly(module)
 
 
 def llvm_ir(source: Source, target: CpuTarget) -> str:

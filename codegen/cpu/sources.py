@@ -20,12 +20,9 @@ from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
 
 
-def cpu_source(func: FuncOp, target: str = "avx2", bounds_checked: bool = True) -> Source:
-    """The text of `func`. Raises CompileError for an op or a schedule that the CPU has no text for.
-
-    `bounds_checked`: whether a user's body checks its indices.
-    """
-    if (source := custom_source(func, bounds_checked)) is not None:
+def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
+    """The text of `func`. Raises CompileError for an op or a schedule that the CPU has no text for."""
+    if (source := custom_source(func)) is not None:
         return source
     return CpuPrinter(func, {"matmul": matmul_schedule(target)}).source()
 

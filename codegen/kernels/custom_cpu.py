@@ -21,7 +21,7 @@ from pelton.dialects.nn.custom import body_of, parameter_values
 from pelton.kernels.custom import CustomCall, custom_call, is_custom
 
 
-def custom_source(func: FuncOp, bounds_checked: bool = True) -> Source | None:
+def custom_source(func: FuncOp) -> Source | None:
     """The text of a kernel that runs a user's body; None for any other kernel."""
     calls = [op for op in func.body.block.ops if isinstance(op, CallOp) and is_custom(op)]
     if not calls:
@@ -41,7 +41,7 @@ def custom_source(func: FuncOp, bounds_checked: bool = True) -> Source | None:
     head = f"def {item}({', '.join([*(b for b, _ in buffers), *symbols, 'item'])}):"
     text = f"{text}\n\n{head}\n    {main.name}(\n        {arguments},\n    )\n"
     said = tuple(f"custom op {call.op!r}: {message}" for message in messages(text))
-    return Source(name, text, buffers, symbols, checks=said, user_body=True, bounds_checked=bounds_checked)
+    return Source(name, text, buffers, symbols, checks=said, user_body=True, bounds_checked=call.checked)
 
 
 def _fresh(name: str, text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.custom.bodies import BodyText, find
@@ -29,7 +29,8 @@ class CustomOp(NnOp):
 
     `looped` says, for each operand and then each result, how many leading dims the body does not see: it is called once
     per index of them. Result types are given, not inferred. An operand may be
-    a buffer, whose contents the body reads and changes.
+    a buffer, whose contents the body reads and changes. `unchecked` lets it index without checks; `apply-assert-level`
+    sets it.
     """
 
     name = "nn.custom"
@@ -38,6 +39,7 @@ class CustomOp(NnOp):
     body = prop_def(StringAttr)
     looped = prop_def(DimsAttr)
     parameters = prop_def(DictionaryAttr)
+    unchecked = opt_prop_def(UnitAttr)
     outputs = var_result_def(TensorType)
     traits = traits_def(DeclaredEffects())
 

@@ -35,6 +35,7 @@ def lower_custom(op: CustomOp) -> tuple[FuncOp, Sequence[Dim]]:
             "callee": SymbolRefAttr(CALLEE),
             "parameters": DictionaryAttr(
                 {
+                    **({"unchecked": op.unchecked} if op.unchecked else {}),
                     "op": op.op,
                     "body": op.body,
                     "results": IntegerAttr(len(op.results), i64),

@@ -15,6 +15,7 @@ from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import BufferType, DeviceRef, Graph, TensorType, ops
 from pelton.support.errors import CompileError
+from pelton.tests.support.process import shell
 
 F32, CPU, GPU = DType.float32, DeviceRef.CPU(), DeviceRef.GPU()
 N = TensorType(F32, ["n"], CPU)
@@ -386,6 +387,9 @@ def test_what_numba_does_not_compile_names_op_and_line(body: Callable[..., None]
     with pytest.raises(CompileError, match=BODIES[body]) as raised:
         InferenceSession().load(g)
     assert Path(__file__).name in str(raised.value)
+    script = Path(raised.value.details.replay)
+    done = shell(script.read_text().splitlines()[-1].partition("&& ")[2], script.parent)
+    assert done.returncode == 1 and raised.value.message in done.stderr  # the replay has the body
 
 
 B = BufferType(F32, ["n"], CPU)

@@ -61,3 +61,14 @@ func.func @single(%x: !nn.tensor<[n], f32>) -> !nn.tensor<[1], f32> {
   nn.assert %qok {message = "a sum of many"} : (!nn.tensor<[1], i1>) -> ()
   func.return %m : !nn.tensor<[1], f32>
 }
+
+// A body of a user checks its indices but at the level none.
+// CHECK:      func.func @custom
+// NONE-NEXT:    nn.custom %b {{.*}}, unchecked = unit}
+// WARN-NEXT:    nn.custom %b {{.*}}parameters = {}} :
+// SAFE-NEXT:    nn.custom %b {{.*}}parameters = {}} :
+// ALL-NEXT:     nn.custom %b {{.*}}parameters = {}} :
+func.func @custom(%b: !nn.buffer<[n], f32>) {
+  nn.custom %b {op = "f", body = "0123456789abcdef", looped = #nn.dims[0], parameters = {}} : (!nn.buffer<[n], f32>) -> ()
+  func.return
+}
