@@ -160,20 +160,22 @@ class InferenceSession:
         """
         if _is_artifact(model):
             return self.init(model, weights_registry=weights_registry)
-        _provide(self._extensions, custom_extensions)
-        source = _source(model)
-        if knobs.INTERPRET.value():
-            return Model(_interpreted(source, self._options, weights_registry))
         bound: list[Buffer] = []
-        artifact = _compiled(source, self._options, lambda infos: bound.extend(bind_weights(infos, weights_registry)))
+        with _compiler():
+            _provide(self._extensions, custom_extensions)
+            source = _source(model)
+            if knobs.INTERPRET.value():
+                return Model(_interpreted(source, self._options, weights_registry))
+            artifact = _compiled(source, self._options, lambda i: bound.extend(bind_weights(i, weights_registry)))
         return Model(NativeExecutable(artifact, bound))
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
         """Compile without weights. A `.pelton` file is read: it is compiled. Raises RuntimeError as `load` does."""
         if _is_artifact(model):
             return CompiledModel(Artifact.load(model))
-        _provide(self._extensions)
-        return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
+        with _compiler():
+            _provide(self._extensions)
+            return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
 
     def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
         """A model from a compiled graph, or the path of a `.pelton` file, and its weights; as often as you like.
@@ -209,6 +211,21 @@ def _is_artifact(model: Any) -> TypeGuard[PathLike]:
     """Whether it is the path of a compiled model."""
     path = _path(model)
     return path is not None and path.suffix == ".pelton"
+
+
+@contextmanager
+def _compiler() -> Generator[None]:
+    """Where xDSL or Numba is not installed, an error that says so. Saved models need neither."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("xdsl", "numba"):
+            raise
+        message = f"only a .pelton file can be loaded here: {error.name} is not installed"
+        remedy = (
+            "install pelton with all it depends on, or save the model where that is: session.compile(model).save(path)"
+        )
+        raise CompileError(message, remedy=remedy) from error
 
 
 def _provide(*extensions: Any) -> None:

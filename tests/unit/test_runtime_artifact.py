@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +166,48 @@ def test_foreign_and_newer_files(data: bytes, parts: tuple[str, ...], tmp_path: 
         Artifact.load(path)
     for part in (str(path), *parts):
         assert part in str(caught.value)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where in a JSON value something stands."""
+    rows: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in rows:
+        yield (*path, key)
+        yield from places(part, (*path, key))
+
+
+def with_header(header: Any, data: bytes) -> bytes:
+    """The file with another header, whose hash and length are right: what no damage is, but a bug or malice."""
+    prelude = list(module.PRELUDE.unpack_from(data))
+    body = data[module.PRELUDE.size + prelude[3] :]
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % module.ALIGNMENT)
+    prelude[3:] = [
+        len(text),
+        module.PRELUDE.size + len(text) + len(body),
+        hashlib.blake2b(text, digest_size=32).digest(),
+    ]
+    return module.PRELUDE.pack(*prelude) + text + body
+
+
+@pytest.mark.parametrize("other", [None, "", "text", -1, 2**70, 1.5, [], {}, [[]], True], ids=repr)
+def test_a_header_of_another_structure(other: Any) -> None:
+    """Each part of it in turn is something else, or gone: an ArtifactError, or an artifact that fits together."""
+    data = small.scaled().to_bytes()
+    length = module.PRELUDE.unpack_from(data)[3]
+    text = data[module.PRELUDE.size : module.PRELUDE.size + length]
+    assert Artifact.from_bytes(with_header(json.loads(text), data)) == small.scaled()
+    refused = 0
+    for path in places(json.loads(text)):
+        header = json.loads(text)
+        inside = reduce(lambda part, key: part[key], path[:-1], header)
+        inside[path[-1]] = other
+        try:
+            verify(Artifact.from_bytes(with_header(header, data)))
+        except ArtifactError as error:
+            assert "artifact is" in str(error)
+            refused += 1
+    assert refused > 10
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
