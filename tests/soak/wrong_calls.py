@@ -29,7 +29,7 @@ from pelton.tests.support import oddities, small_artifacts
 
 BOOL, F32, I32, I64, HOST = DType.bool, DType.float32, DType.int32, DType.int64, DeviceRef.CPU()
 NAME = re.compile(r"\b([A-Z]\w*(?:Error|Failed))\b")
-AS = re.compile(r"\bas\s+`(\w+)` does")
+AS = re.compile(r"\bas\s+`(\w+)` (?:does|for)")
 OWNERS: tuple[Any, ...] = (Buffer, InferenceSession, Model, CompiledModel)
 
 
@@ -89,7 +89,7 @@ class Calls:
         self.kinds: tuple[Callable[[Random], Call], ...] = (
             *[self.execute] * 8, *[self.call] * 2, *[self.buffer] * 12, *[self.made_of_nothing] * 4,
             *[self.setters] * 2, *[self.sessions] * 2, self.load, self.init, self.save,
-            *([self.captured] * 4 if hasattr(Model, "capture") else []),
+            *[self.captured] * 4,
         )  # fmt: skip
 
     def made(
@@ -131,9 +131,7 @@ class Calls:
         model, dtypes, _ = rng.choice(self.models)
         given = self.arguments(rng, dtypes)
         if rng.random() < 0.5:
-            given = [
-                Buffer.from_numpy(a) if type(a) is np.ndarray and a.dtype.name in oddities.USUAL else a for a in given
-            ]
+            given = [Buffer.from_numpy(a) if oddities.usual(a) else a for a in given]
         key = rng.choice((0, 1, 2, 3)) if rng.random() < 0.7 else oddities.anything(rng)
         name = rng.choice(("capture", "replay", "debug_verify_replay", "release_captured_graph"))
         promise: Any = getattr(Model, name)

@@ -74,6 +74,11 @@ def array(rng: Random) -> Any:
     return made if plain and rng.random() < 0.5 else rng.choice(LAYOUTS)(made)
 
 
+def usual(value: Any) -> bool:
+    """Whether it is an array of one of the usual dtypes."""
+    return type(value) is np.ndarray and value.dtype in [np.dtype(name) for name in USUAL]
+
+
 def _misaligned(given: Any) -> Any:
     if given.dtype.hasobject:
         return given
