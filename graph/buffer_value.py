@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from xdsl.ir import SSAValue
-
 from pelton.dialects import types as ir
-from pelton.dtype import DType
-from pelton.graph.build import AnyValue, Body
-from pelton.graph.device_ref import DeviceRef
-from pelton.graph.dims import Shape
+from pelton.graph.graph_value import GraphValue
 from pelton.graph.location import place
 from pelton.graph.ops import buffers, indexing
-from pelton.graph.types import BufferType, buffer_from_ir, dtype_of
+from pelton.graph.types import BufferType, buffer_from_ir
 from pelton.support.errors import GraphTypeError
 
 if TYPE_CHECKING:
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
 LOAD = "buffer[...] loads what it holds"
 
 
-class BufferValue(AnyValue):
+class BufferValue(GraphValue):
     """Memory that a model reads and writes: an input of a `BufferType`, or what `ops.buffer_create` makes.
 
     `b[...]` is what it holds at this place of the program, as a tensor; `b[1:3]` a slice of that. `b[...] = x` and
@@ -34,12 +29,8 @@ class BufferValue(AnyValue):
     of tensors; those that store take no tensors. A tensor that was loaded does not change when something is stored.
     """
 
-    __slots__ = ("_body", "_ssa")
+    __slots__ = ()
     __array_ufunc__ = None  # NumPy must not take it for a scalar
-
-    def __init__(self, ssa: SSAValue, body: Body) -> None:
-        self._ssa = ssa
-        self._body = body
 
     @property
     def ir_type(self) -> ir.BufferType:
@@ -47,29 +38,10 @@ class BufferValue(AnyValue):
         assert isinstance(t, ir.BufferType)
         return t
 
-    def ssa_in(self, body: Body, op: str) -> SSAValue:
-        return self.owned(self._ssa, self._body, body, op)
-
     @property
     def type(self) -> BufferType:
         """Dtype, shape and device."""
         return buffer_from_ir(self.ir_type)
-
-    @property
-    def dtype(self) -> DType:
-        return dtype_of(self.ir_type.dtype)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.ir_type.shape)
-
-    @property
-    def rank(self) -> int:
-        return self.ir_type.rank
-
-    @property
-    def device(self) -> DeviceRef:
-        return DeviceRef.parse(self.ir_type.device.data)
 
     @property
     def buffer(self) -> Self:

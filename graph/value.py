@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from xdsl.ir import SSAValue
-
 from pelton.dialects import types as ir
 from pelton.dtype import DType
-from pelton.graph.build import Body, Value
+from pelton.graph.build import Value
 from pelton.graph.device_ref import DeviceRef
-from pelton.graph.dims import Shape, ShapeLike
+from pelton.graph.dims import ShapeLike
+from pelton.graph.graph_value import GraphValue
 from pelton.graph.location import place
 from pelton.graph.ops import creation, elementwise, functions, indexing, messages, movement, product, reduction
-from pelton.graph.types import TensorType, dtype_of, from_ir
+from pelton.graph.types import TensorType, from_ir
 from pelton.support.errors import GraphTypeError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pelton.graph.value import TensorValue as Tensor  # what importers see; a checker may read this file twice
 
 
-class TensorValue(Value):
+class TensorValue(GraphValue, Value):
     """A tensor that will exist when the model runs. Made by ops and as a graph's inputs, never by hand.
 
     Operators work element by element, broadcast and promote as `ops.add` does; `==` too, so a value is no truth value
@@ -34,12 +33,8 @@ class TensorValue(Value):
     integer tensor, which gathers.
     """
 
-    __slots__ = ("_body", "_ssa")
+    __slots__ = ()
     __array_ufunc__ = None  # NumPy leaves `array + tensor` to __radd__
-
-    def __init__(self, ssa: SSAValue, body: Body) -> None:
-        self._ssa = ssa
-        self._body = body
 
     # what it is
     @property
@@ -48,29 +43,10 @@ class TensorValue(Value):
         assert isinstance(t, ir.TensorType)
         return t
 
-    def ssa_in(self, body: Body, op: str) -> SSAValue:
-        return self.owned(self._ssa, self._body, body, op)
-
     @property
     def type(self) -> TensorType:
         """Dtype, shape and device."""
         return from_ir(self.ir_type)
-
-    @property
-    def dtype(self) -> DType:
-        return dtype_of(self.ir_type.dtype)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.ir_type.shape)
-
-    @property
-    def rank(self) -> int:
-        return self.ir_type.rank
-
-    @property
-    def device(self) -> DeviceRef:
-        return DeviceRef.parse(self.ir_type.device.data)
 
     @property
     def tensor(self) -> Self:
