@@ -9,9 +9,15 @@ from pelton.dtype import DType
 
 
 class TensorSpec:
-    """Name, type and sizes of a tensor; None is a size that may vary. `str` gives `2x-1xfloat32`."""
+    """What an input or an output of a model is. `str` gives `2x-1xfloat32`."""
 
     __slots__ = ("dtype", "name", "shape")
+    dtype: DType
+    """The type of the elements."""
+    name: str
+    """The name: as in the file that the model came from, else `input0`, `output0` and so on."""
+    shape: list[int | None]
+    """The sizes, None where one may vary; `[]` for rank 0."""
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # its shape is a list
 
     def __init__(self, shape: Sequence[int | None], dtype: DType, name: str) -> None:
