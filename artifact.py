@@ -239,10 +239,16 @@ def _program(row: Mapping[str, Any], prologue: bytes, body: bytes) -> Program:
         _each(row["outputs"], lambda out: Output(out["pointer"], DType(out["dtype"]), tuple(out["dims"]))),
         Arena(**row["arena"]) if row["arena"] else None,
         tuple(row["kernels"]),
-        _each(row["sites"], lambda site: Site(**(site | {"dtypes": tuple(site["dtypes"])}))),
+        _each(row["sites"], _site),
         _each(row["costs"], lambda cost: Cost(_polynomial(cost["bytes"]), _polynomial(cost["flops"]))),
         Reports(**row["reports"]) if row["reports"] else None,
+        row["ring"],
     )
+
+
+def _site(row: Mapping[str, Any]) -> Site:
+    dtypes, dims = tuple(row["dtypes"]), tuple(row["dims"])
+    return Site(row["message"], row["op"], row["ordinal"], dtypes, row["row"], row["level"], dims, row["part"])
 
 
 def _polynomial(rows: list[list[int]]) -> Polynomial:

@@ -32,6 +32,7 @@ from pelton.dialects.places import number_ops, placed
 from pelton.dialects.signature import Signature, describe
 from pelton.failures import Attempt
 from pelton.passes.apply_assert_level import ApplyAssertLevel
+from pelton.passes.apply_log_level import ApplyLogLevel
 from pelton.passes.assign_buffers import AssignBuffers
 from pelton.passes.choose_kernels import ChooseKernels
 from pelton.passes.expand_ops import ExpandOps
@@ -57,7 +58,7 @@ def level_passes(options: Options = DEFAULTS) -> list[ModulePass]:
     """What a session's levels leave of asserts and messages. They come before all else: once cse or a pattern has seen
     what an assert computes, its removal could not be without a trace.
     """
-    return [ApplyAssertLevel(options.assert_level.value)]
+    return [ApplyAssertLevel(options.assert_level.value), ApplyLogLevel(options.log_level.value)]
 
 
 def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:

@@ -19,8 +19,11 @@ from pelton.dialects.check import location_text
 from pelton.dialects.checks import Checked, Failure
 from pelton.dialects.context import new_context
 from pelton.dialects.interpreter import InterpreterError, Listener, run
+from pelton.dialects.nn import TraceOp
 from pelton.dialects.op import NnOp, Requirement
+from pelton.dialects.types import TensorType, dtype_name
 from pelton.passes.apply_assert_level import ApplyAssertLevel
+from pelton.passes.apply_log_level import ApplyLogLevel
 from pelton.program import Site
 from pelton.runtime import messages
 from pelton.runtime.buffer import Buffer
@@ -28,6 +31,7 @@ from pelton.runtime.capture import Obstacle
 from pelton.runtime.launches import INPUT, NUMBER, OUTPUT, Argument, LaunchRecord, Recording
 from pelton.runtime.memory import array_over
 from pelton.runtime.plan import Shapes
+from pelton.runtime.shown import Shown
 from pelton.support.errors import AssertionFailed, PeltonError
 from pelton.support.options import Options
 
@@ -35,7 +39,8 @@ from pelton.support.options import Options
 def at_levels(module: ModuleOp, options: Options) -> ModuleOp:
     """A copy of a module with what the levels leave of its asserts and messages, as it would be compiled."""
     module = module.clone()
-    ApplyAssertLevel(options.assert_level.value).apply(new_context(), module)
+    for each in (ApplyAssertLevel(options.assert_level.value), ApplyLogLevel(options.log_level.value)):
+        each.apply(new_context(), module)
     return module
 
 
@@ -94,6 +99,11 @@ class Talking(Listener):
 
     def required(self, op: NnOp, rule: Requirement, lhs: int, rhs: int) -> None:
         raise messages.requirement(Site(rule.message, op.name), location_text(op), rule.relation == "eq", lhs, rhs)
+
+    def traced(self, op: TraceOp, arrays: Sequence[Any]) -> None:
+        dtypes = [dtype_name(t.dtype) for v in op.operands if isinstance(t := v.type, TensorType)]
+        shown = [Shown.of(dtype, array) for dtype, array in zip(dtypes, arrays, strict=True)]
+        messages.say(Site(op.message.data, op.name, level=op.level.data), location_text(op), shown)
 
 
 def _arguments(inputs: int, outputs: int, shapes: Shapes) -> tuple[Argument, ...]:

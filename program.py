@@ -38,6 +38,7 @@ class Op(IntEnum):
     LAUNCH = 10
     COPY = 11
     MARK = 12
+    TRACE = 13
 
 
 # Operands after the opcode. `imm`: the number itself; `site`: index of a message; `kernel`: index of a kernel name;
@@ -57,6 +58,7 @@ LAYOUT: dict[Op, tuple[str, ...]] = {
     Op.LAUNCH: ("kernel", "site", "slot", "frame", "count"),
     Op.COPY: ("slot", "slot", "slot"),
     Op.MARK: ("pair", "site", "edge"),
+    Op.TRACE: ("slot", "site", "slot", "slot"),
 }
 
 
@@ -87,7 +89,9 @@ class Site(NamedTuple):
     """Where a run can have something to say: `message`, about an op of the user's.
 
     `ordinal` is that op's number in the user's module, by which its line is found; `dtypes` are those of the values
-    shown; `row` is the first word of its row of reports (whether a lane failed, the index, the values), -1 for none.
+    shown. A check has in `row` the first word of its row of reports (whether a lane failed, the index, the values), -1
+    for none. What a TRACE says has a `level` and, for its one value, the slots of its `dims`; one of several values has
+    a site for each, whose `part` counts from 0.
     """
 
     message: str
@@ -95,10 +99,21 @@ class Site(NamedTuple):
     ordinal: int = -1
     dtypes: tuple[str, ...] = ()
     row: int = -1
+    level: str = ""
+    dims: tuple[int, ...] = ()
+    part: int = 0
 
 
 NOTHING = ("none",)
 """The `dtypes` of a site that shows no value, only where it is; without any, a value is shown as the word it is."""
+
+
+WHOLE, HEAD = 8192, 256
+"""Of a value that is traced, all bytes are kept up to `WHOLE`; of a larger one the first `HEAD`."""
+RING_WORDS, RING_BYTES = 3, 1 << 18
+"""What TRACE writes to: three words (bytes used, entries that did not fit, bytes there are) and so much room. An entry
+is two words, the number of its site and how many bytes follow, and these bytes, up to a whole word.
+"""
 
 
 class Reports(NamedTuple):
@@ -140,6 +155,8 @@ class Program(NamedTuple):
     sites: tuple[Site, ...] = ()
     costs: tuple[Cost, ...] = ()
     reports: Reports | None = None
+    ring: int | None = None
+    """The slot to which the caller writes the address of a ring, where the program has a TRACE."""
 
 
 def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
@@ -188,12 +205,14 @@ def check_program(program: Program) -> None:
             launches += op is Op.LAUNCH
             if op is Op.LAUNCH and not 0 <= operands[3] <= operands[3] + operands[4] <= program.slots:
                 raise ValueError(f"{part} word {at}: the argument frame lies outside the {program.slots} slots")
-            if part == "prologue" and op in (Op.LAUNCH, Op.COPY):
+            if part == "prologue" and op in (Op.LAUNCH, Op.COPY, Op.TRACE):
                 raise ValueError(f"prologue word {at}: {op.name} may only stand in the body")
     named = [*program.arguments, *(d.slot for d in program.dims)]
     named += [slot for out in program.outputs for slot in (out.pointer, *out.dims)]
     named += [program.arena.size, program.arena.pointer] if program.arena else []
     named += [program.reports.pointer] if program.reports else []
+    named += [program.ring] if program.ring is not None else []
+    named += [slot for site in program.sites for slot in site.dims]
     named += [slot for c in program.costs for _, *slots in (*c.bytes, *c.flops) for slot in slots]
     if any(not 0 <= slot < program.slots for slot in named):
         raise ValueError(f"an argument, output, arena or cost lies outside the {program.slots} slots")

@@ -59,6 +59,7 @@ class ProgramBuilder:
     _required: set[tuple[Op, int, int]] = field(default_factory=set[tuple[Op, int, int]])
     _arena: Arena | None = None
     _reports: Reports | None = None
+    _ring: int | None = None
     _slots: int = 0
     _frame: int = 0
 
@@ -167,6 +168,15 @@ class ProgramBuilder:
         """Copy `size` bytes between addresses that do not overlap."""
         self._body += (Op.COPY, destination, source, size)
 
+    def trace(self, site: Site, address: int | None = None, size: int | None = None) -> None:
+        """Say `site` when this place is reached, with the value of so many bytes that stands there, if any."""
+        if self._ring is None:
+            self._ring = self._address()
+        nothing = self.const(0)
+        known = [nothing if slot is None else slot for slot in (address, size)]
+        self._body += (Op.TRACE, self._ring, len(self._sites), *known)
+        self._sites.append(site)
+
     def begin(self, name: str) -> int:
         """Note when this place is reached; give what comes back to `end`."""
         self._sites.append(Site(name))
@@ -199,6 +209,7 @@ class ProgramBuilder:
             tuple(self._sites),
             tuple(self._costs),
             self._reports,
+            self._ring,
         )
         check_program(program)
         return program

@@ -79,6 +79,8 @@ class Encoder:
                 lhs, rhs = op.dims.data
                 require = self.builder.require_equal if op.relation.data == "eq" else self.builder.require_at_most
                 require(self.size(lhs), self.size(rhs), self.site(op.site))
+            case plan.TraceOp():
+                self.trace(op)
             case plan.ReportsOp():
                 self.slots[op.buf] = self.builder.reports(self.words(op.buf))
             case plan.MarkOp() if op.edge.data == "begin":
@@ -114,6 +116,17 @@ class Encoder:
         about = sites[0] if sites else Site("")
         return [about._replace(message=message, dtypes=NOTHING) for message in source.checks]
 
+    def trace(self, op: plan.TraceOp) -> None:
+        """A step for each value, one for a message without any."""
+        site = self.site(op.site)
+        if not op.bufs:
+            self.builder.trace(site)
+        for part, buffer in enumerate(op.bufs):
+            t = plan.buf_type(buffer)
+            shape = tuple(self.size(d) for d in t.shape)
+            one = site._replace(dtypes=(dtype_name(t.elem),), dims=shape, part=part)
+            self.builder.trace(one, self.slots[buffer], self.size(t.bytes))
+
     @staticmethod
     def words(buffer: SSAValue) -> int:
         """The size of a buffer of words, which is known."""
@@ -125,7 +138,7 @@ class Encoder:
     def site(site: SiteAttr) -> Site:
         """What to tell the user, as the runtime has it."""
         dtypes = tuple(dtype_name(t) for t in site.dtypes)
-        return Site(site.message.data, site.op.data, site.ordinal.data, dtypes, site.row.data)
+        return Site(site.message.data, site.op.data, site.ordinal.data, dtypes, site.row.data, site.level.data)
 
     def polynomial(self, dim: Dim) -> Polynomial:
         """A size that nobody has to compute before it is asked for."""

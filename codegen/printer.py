@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 from typing import ClassVar
 
 from xdsl.dialects import arith, scf
@@ -49,7 +50,8 @@ DEFAULT_LANES = 32
 def kernel_name(func: FuncOp, reserved: frozenset[str] = VOCABULARY) -> str:
     """The Python name of a kernel, which is also its symbol in object code."""
     name = re.sub(r"\W", "_", func.sym_name.data, flags=re.ASCII)
-    return name if name.isidentifier() and name not in reserved else f"kernel_{name}"
+    usable = name.isidentifier() and not iskeyword(name) and name not in reserved
+    return name if usable else f"kernel_{name}"
 
 
 def lanes_of(func: FuncOp) -> int:

@@ -428,8 +428,43 @@ class ReportsOp(IRDLOperation):
         self.erase()
 
 
+@irdl_op_definition
+class TraceOp(IRDLOperation):
+    """`plan.trace "scores" of "nn.trace" 3 shows [f32] level "info" (%x) : !plan.buf<[n], f32>`: say so when the run
+    comes here, with the buffers' contents.
+    """
+
+    name = "plan.trace"
+    site = prop_def(SiteAttr)
+    bufs = var_operand_def(BufType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, site: SiteAttr, bufs: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[bufs], properties={"site": site})
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TraceOp:
+        site = SiteAttr.parse_bare(parser)
+        names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        types = list[Attribute]()
+        if names:
+            parser.parse_punctuation(":")
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls(site, parser.resolve_operands(names, types, parser.pos))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.site.print_bare(printer)
+        printer.print_string(" (")
+        printer.print_list(self.bufs, printer.print_operand)
+        printer.print_string(")")
+        if self.bufs:
+            printer.print_string(" : ")
+            printer.print_list(self.bufs.types, printer.print_attribute)
+
+
 PLAN = Dialect(
     "plan",
-    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp, MarkOp, ReportsOp],
+    [FuncOp, AllocOp, OutputOp, ArenaOp, ViewOp, LaunchOp, CopyOp, RequireOp, MarkOp, ReportsOp, TraceOp],
     [BufType, SiteAttr],
 )

@@ -33,6 +33,7 @@ from pelton.dialects.nn import (
     SliceOp,
     StoreOp,
     StoreSliceOp,
+    TraceOp,
     WeightOp,
 )
 from pelton.dialects.op import NnOp, location_of
@@ -194,6 +195,8 @@ class Lowering:
                 self.view(op)
             case BufferCreateOp():
                 self.alloc(op.result)
+            case TraceOp():
+                self.trace(op)
             case LoadOp():
                 self.load(op)
             case StoreOp() | StoreSliceOp():
@@ -255,6 +258,12 @@ class Lowering:
             found.append(SiteAttr.of(op.text, op.name, ordinal_of(op), op.recorded, row if has_row else UNKNOWN))
             row += row_words(op.row_values) if has_row else 0
         return found
+
+    def trace(self, op: TraceOp) -> None:
+        buffers = [self.buffers[v] for v in op.operands]
+        dtypes = [plan.buf_type(b).elem for b in buffers]
+        site = SiteAttr.of(op.message.data, op.name, ordinal_of(op), dtypes, level=op.level.data)
+        self.builder.insert(plan.TraceOp(site, buffers))
 
     def rows(self, words: int) -> SSAValue:
         """The next so many words of the function's reports."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar, NamedTuple, Protocol
 
 from pelton.dtype import DType
-from pelton.program import Op, compute, instruction_at
+from pelton.program import HEAD, RING_WORDS, WHOLE, Op, compute, instruction_at
 from pelton.runtime.memory import Memory
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -66,7 +66,7 @@ EMPTY = Layout(((-1,),), array("q"), (), 0)
 class Frame:
     """The numbers of one call, in an array: a header (addresses of words, kernels, values, ctx, clock), ctx, values."""
 
-    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "reports", "run", "values")
+    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "reports", "ring", "run", "values")
     HEADER: ClassVar[int] = 8
     CTX_WORDS: ClassVar[int] = 8
 
@@ -86,6 +86,7 @@ class Frame:
         """Runs the body on the layout's sizes; bound with it."""
         self.arena: Memory | None = None
         self.reports: array[int] | None = None
+        self.ring: array[int] | None = None
 
 
 class Walker(Protocol):
@@ -138,6 +139,10 @@ class PythonWalker:
                 succeeded = values[size] >= 0
                 if succeeded:
                     ctypes.memmove(values[destination], values[source], values[size])
+            case Op.TRACE, (ring, site, source, size):
+                succeeded = values[size] >= 0
+                if succeeded:
+                    note(values[ring], site, values[source], values[size])
             case Op.MARK, (pair, site, edge):
                 values[pair], values[pair + 1] = divmod(time.perf_counter_ns(), NS)
                 if self.on_mark is not None:
@@ -150,6 +155,20 @@ class PythonWalker:
             case _:
                 succeeded = False
         return succeeded
+
+
+def note(ring: int, site: int, source: int, size: int) -> None:
+    """Write an entry to the ring at that address; where there is no room, count it."""
+    head = (ctypes.c_int64 * RING_WORDS).from_address(ring)
+    kept = size if size <= WHOLE else HEAD
+    used, end = head[0], head[0] + 16 + kept
+    if end > head[2]:
+        head[1] += 1
+        return
+    entry = ring + 8 * RING_WORDS + used
+    (ctypes.c_int64 * 2).from_address(entry)[:] = (site, kept)
+    ctypes.memmove(entry + 16, source, kept)
+    head[0] = end + 7 & -8
 
 
 class NativeWalker:

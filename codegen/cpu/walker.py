@@ -18,14 +18,14 @@ from pelton.codegen.cpu.elements import I64, MASK
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word
 from pelton.codegen.cpu.seam import ir
 from pelton.codegen.cpu.target import CpuTarget
-from pelton.program import LOWEST, Op
+from pelton.program import HEAD, LOWEST, RING_WORDS, WHOLE, Op
 
 NAME = "walk"
 BIT, I32_LLVM, I64_LLVM = ir.IntType(1), ir.IntType(32), I64.llvm
 WORDS_LLVM = I64_LLVM.as_pointer()
 TRUTH = Lanes(MASK, 0)
 
-END, CONST, LAUNCH, COPY, MARK = (int(op) for op in (Op.END, Op.CONST, Op.LAUNCH, Op.COPY, Op.MARK))
+END, CONST, LAUNCH, COPY, MARK, TRACE = map(int, (Op.END, Op.CONST, Op.LAUNCH, Op.COPY, Op.MARK, Op.TRACE))
 MONOTONIC = 1
 
 
@@ -59,8 +59,7 @@ def call_kernel(builder: Any, kernel: Any, values: Any, first: Any, items: Any, 
     return builder.or_(refused, builder.icmp_signed("!=", recorded, I64_LLVM(0)))
 
 
-@_word("copy_bytes", VOID)
-def copy_bytes(builder: Any, destination: Any, source: Any, size: Any) -> Any:
+def _copy(builder: Any, destination: Any, source: Any, size: Any) -> Any:
     """Copy between ranges that do not overlap: 32 bytes at a time, then the rest. An object must not call memcpy."""
     at = I64_LLVM(0)
     for step in (32, 1):
@@ -82,12 +81,35 @@ def copy_bytes(builder: Any, destination: Any, source: Any, size: Any) -> Any:
     return at
 
 
+copy_bytes = _word("copy_bytes", VOID)(_copy)
+
+
 @_word("read_clock", VOID)
 def read_clock(builder: Any, clock: Any, values: Any, first: Any) -> Any:
     """Seconds and nanoseconds of the monotonic clock into values[first] and values[first + 1]."""
     kind = ir.FunctionType(I32_LLVM, [I32_LLVM, WORDS_LLVM])
     function = builder.inttoptr(clock, kind.as_pointer())
     return builder.call(function, [I32_LLVM(MONOTONIC), builder.gep(values, [first])])
+
+
+@_word("note", VOID)
+def note(builder: Any, ring: Any, site: Any, source: Any, size: Any) -> None:
+    """Write an entry to the ring at that address; where there is no room, count it."""
+    kept = builder.select(builder.icmp_signed(">", size, I64_LLVM(WHOLE)), I64_LLVM(HEAD), size)
+    words = builder.inttoptr(ring, WORDS_LLVM)
+    used_at, lost_at, room_at = (builder.gep(words, [I64_LLVM(k)]) for k in range(3))
+    used = builder.load(used_at)
+    end = builder.add(builder.add(used, I64_LLVM(16)), kept)
+    with builder.if_else(builder.icmp_signed("<=", end, builder.load(room_at))) as (fits, full):
+        with fits:
+            place = builder.add(builder.add(ring, I64_LLVM(8 * RING_WORDS)), used)
+            head = builder.inttoptr(place, WORDS_LLVM)
+            builder.store(site, head)
+            builder.store(kept, builder.gep(head, [I64_LLVM(1)]))
+            _copy(builder, builder.add(place, I64_LLVM(16)), source, kept)
+            builder.store(builder.and_(builder.add(end, I64_LLVM(7)), I64_LLVM(-8)), used_at)
+        with full:
+            builder.store(builder.add(builder.load(lost_at), I64_LLVM(1)), lost_at)
 
 
 @_word("compute", TRUTH)
@@ -184,11 +206,15 @@ def walk(frame: Any, stop: Any) -> None:
             values[program[at + 1]] = program[at + 2]
             at += 3
         elif op == COPY:
-            size = values[program[at + 3]]
-            if size < 0:
+            if values[program[at + 3]] < 0:
                 return
-            copy_bytes(values[program[at + 1]], values[program[at + 2]], size)
+            copy_bytes(values[program[at + 1]], values[program[at + 2]], values[program[at + 3]])
             at += 4
+        elif op == TRACE:
+            if values[program[at + 4]] < 0:
+                return
+            note(values[program[at + 1]], program[at + 2], values[program[at + 3]], values[program[at + 4]])
+            at += 5
         elif op == MARK:
             read_clock(frame[4], values, program[at + 1])
             at += 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from array import array
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from pelton.codegen.cpu.compile import compile_sources
 from pelton.codegen.cpu.target import TARGETS, CpuTarget
 from pelton.codegen.cpu.walker import NAME, compile_walker
 from pelton.codegen.source import Source
-from pelton.program import HIGHEST, LOWEST, Op, Program
+from pelton.program import HEAD, HIGHEST, LOWEST, RING_WORDS, WHOLE, Op, Program
 from pelton.runtime.loader import NativeCode, host_features, map_objects
 from pelton.runtime.memory import address_of
 from pelton.runtime.walker import Code, Frame, NativeWalker, PythonWalker, native_kernel
@@ -137,3 +138,34 @@ def test_a_failed_check_stops_the_program() -> None:
 def test_programs_end_at_once_when_empty() -> None:
     assert Program(0, (0,), (0,)).slots == 0
     assert run_both(TARGETS[0], [Op.END], []) == (0, [], [0] * 8)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_traces(target: CpuTarget) -> None:
+    """Entries follow each other in whole words; a large value is cut, one that does not fit is counted."""
+    mapped = code(target)
+    source = np.arange(3 * WHOLE, dtype=np.uint8)
+    sizes = [0, 1, 7, 8, 9, HEAD, WHOLE, WHOLE + 1, 2 * WHOLE, WHOLE, 100, 5000, 1]
+    rings: list[Any] = []
+    for walker in (PythonWalker([]), NativeWalker(mapped.address(NAME), [], mapped)):
+        ring = np.zeros(RING_WORDS + 3000, np.int64)
+        ring[2] = 20_000
+        frame = Frame(2 + len(sizes))
+        frame.values[:] = array("q", [address_of(ring), address_of(source), *sizes])
+        words = [word for k in range(len(sizes)) for word in (Op.TRACE, 0, 100 + k, 1, 2 + k)]
+        assert walker.bind(Code([*words, Op.END]), frame)() == 0
+        frame.values[2] = -1
+        assert walker.bind(Code([*words, Op.END]), frame)() == 1
+        rings.append(ring)
+    assert (rings[0] == rings[1]).all()
+    used, lost, room = map(int, rings[0][:RING_WORDS])
+    assert lost == 1 and used <= room
+    kept = [size if size <= WHOLE else HEAD for size in sizes]
+    content, at = rings[0][RING_WORDS:].view(np.uint8), 0
+    for k, size in enumerate(kept):
+        if k == 11:  # the one that found no room
+            continue
+        assert content[at : at + 16].view(np.int64).tolist() == [100 + k, size]
+        assert (content[at + 16 : at + 16 + size] == source[:size]).all()
+        at += 16 + -(-size // 8) * 8
+    assert at == used

@@ -15,6 +15,8 @@
 // CHECK-NEXT:   %r = plan.reports : !plan.buf<[3], i64>
 // CHECK-NEXT:   plan.launch @k(%x, %w) -> (%z, %r) sizes [n, 4] checks ["index out of range" of "nn.gather" 7 shows [i64] row 0, "said" level "info"] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>, !plan.buf<[3], i64>)
 // CHECK-NEXT:   "test.op"() {site = #plan.site<"x" of "nn.assert" shows [f32, i1]>} : () -> ()
+// CHECK-NEXT:   plan.trace "values" of "nn.trace" 4 shows [f32, f32] level "info" (%x, %w) : !plan.buf<[n, 4], f32>, !plan.buf<[4], f32>
+// CHECK-NEXT:   plan.trace "here" of "nn.trace" level "print" ()
 // CHECK-NEXT:   plan.mark begin "a step"
 // CHECK-NEXT:   plan.mark end "a step"
 plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32>) {
@@ -29,6 +31,8 @@ plan.func @main("x" = %x : !plan.buf<[n, 4], f32>, "w" = %w : !plan.buf<[4], f32
   %r = plan.reports : !plan.buf<[3], i64>
   plan.launch @k(%x, %w) -> (%z, %r) sizes [n, 4] checks ["index out of range" of "nn.gather" 7 shows [i64] row 0, "said" level "info"] : (!plan.buf<[n, 4], f32>, !plan.buf<[4], f32>) -> (!plan.buf<[n, 4], f32>, !plan.buf<[3], i64>)
   "test.op"() {site = #plan.site<"x" of "nn.assert" shows [f32, i1]>} : () -> ()
+  plan.trace "values" of "nn.trace" 4 shows [f32, f32] level "info" (%x, %w) : !plan.buf<[n, 4], f32>, !plan.buf<[4], f32>
+  plan.trace "here" of "nn.trace" level "print" ()
   plan.mark begin "a step"
   plan.mark end "a step"
 }
