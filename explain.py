@@ -29,6 +29,7 @@ NESTS = {
     "row": "reduces along the last axis: a row at a time, its lanes together",
     "column": "reduces along another axis: each lane down a column, neighbours side by side",
     "transpose": "moves the last axis: tile by tile, so that reads and writes are both of neighbours",
+    "check": "an assert: each element of its condition is judged by itself, nothing is stored",
     "matmul": "a matrix product: a hand schedule, what follows in its epilogue",
 }
 """Why a group without a choice of its own has the loops it has."""
@@ -67,7 +68,7 @@ def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[
     Raises CompileError where a pass does.
     """
     module, context, groups = module.clone(), new_context(), list[tuple[str, GroupOp]]()
-    for each in cuda_passes() if target == "cuda" else cpu_passes(target, options):
+    for each in cuda_passes(options) if target == "cuda" else cpu_passes(target, options):
         each.apply(context, module)
         if isinstance(each, FuseGroups):
             groups = list(_groups(module.clone()))

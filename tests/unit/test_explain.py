@@ -12,6 +12,7 @@ from pelton.explain import NESTS, Row, explain
 from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
 from pelton.kernels.choices import Candidate, Estimate, choose
 from pelton.support.errors import CompileError
+from pelton.support.options import AssertLevel, Options
 from pelton.tests.support.compiled import artifact_of
 
 CPU = DeviceRef.CPU()
@@ -70,3 +71,11 @@ def test_the_first_that_does_not_refuse_is_taken() -> None:
 def test_an_op_that_all_refuse_is_an_error_with_all_reasons() -> None:
     with pytest.raises(CompileError, match=r"a: not i8; b: not today"):
         choose("nn.f", [candidate("a", "not i8"), candidate("b", "not today")])
+
+
+def test_an_assert_has_a_row_without_a_result() -> None:
+    graph = Graph("asserts", lambda x: [ops.assert_(x > 0, "m"), x + 1][1], [TensorType(DType.float32, ["n"], CPU)])
+    for target in ("avx2", "cuda"):
+        row, _ = explain(graph.module, target, Options(assert_level=AssertLevel.ALL))
+        assert (row.kind, row.op, row.result, row.reason) == ("check", "nn.assert", "", NESTS["check"])
+        assert len(explain(graph.module, target)) == 1

@@ -131,3 +131,22 @@ func.func @fold() -> (!nn.tensor<[1], f32>, !nn.tensor<[2], i64>, !nn.tensor<[4,
   %wide = nn.broadcast_to %0 {shape = #nn.dims[4, 2]} : (!nn.tensor<[2], f32>) -> !nn.tensor<[4, 2], f32>
   func.return %s, %shape, %wide : !nn.tensor<[1], f32>, !nn.tensor<[2], i64>, !nn.tensor<[4, 2], f32>
 }
+
+// An assert that is known to hold goes; one that is known not to stays, for the run to fail. So does a bad index.
+// CHECK:      func.func @known
+// CHECK-NOT:    "holds"
+// CHECK:        nn.assert %{{.*}} {message = "does not"}
+// CHECK:        nn.gather
+func.func @known(%x: !nn.tensor<[2], f32>) -> !nn.tensor<[1], i64> {
+  %yes = nn.constant true : !nn.tensor<[], i1>
+  %all = nn.broadcast_to %yes {shape = #nn.dims[n]} : (!nn.tensor<[], i1>) -> !nn.tensor<[n], i1>
+  %both = nn.constant [true, true] : !nn.tensor<[2], i1>
+  %one = nn.constant [true, false] : !nn.tensor<[2], i1>
+  nn.assert %all {message = "holds"} : (!nn.tensor<[n], i1>) -> ()
+  nn.assert %both, %x {message = "holds"} : (!nn.tensor<[2], i1>, !nn.tensor<[2], f32>) -> ()
+  nn.assert %one, %x {message = "does not"} : (!nn.tensor<[2], i1>, !nn.tensor<[2], f32>) -> ()
+  %table = nn.constant [1, 2] : !nn.tensor<[2], i64>
+  %bad = nn.constant [2] : !nn.tensor<[1], i64>
+  %y = nn.gather %table, %bad {axis = 0} : (!nn.tensor<[2], i64>, !nn.tensor<[1], i64>) -> !nn.tensor<[1], i64>
+  func.return %y : !nn.tensor<[1], i64>
+}

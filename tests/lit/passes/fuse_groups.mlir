@@ -134,3 +134,24 @@ func.func @scattered(%b: !nn.buffer<[n, 8], f32>, %x: !nn.tensor<[n, 4], f32>, %
   nn.store_slice %1, %b {starts = #nn.dims[n - 1, 0], stops = #nn.dims[n, 8], steps = #nn.dims[1, 1]} : (!nn.tensor<[1, 8], f32>, !nn.buffer<[n, 8], f32>) -> ()
   func.return
 }
+
+// An assert is a group that yields nothing; it computes its condition, but a check of another op stays outside. A trace
+// stands alone and needs its values in memory.
+// CHECK:      %picked = nn.group "elementwise" (%x, %i) {
+// CHECK:      nn.group "check" (%picked) {
+// CHECK-NEXT: ^bb0(%{{.*}}: !nn.tensor<[n], f32>):
+// CHECK-NEXT:   %[[Y:.*]] = nn.exp
+// CHECK-NEXT:   %[[OK:.*]] = nn.greater %[[Y]]
+// CHECK-NEXT:   nn.assert %[[OK]]
+// CHECK-NEXT:   nn.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: nn.trace %picked
+// CHECK-NEXT: func.return %picked
+func.func @asserts(%x: !nn.tensor<[n], f32>, %i: !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32> {
+  %picked = nn.gather %x, %i {axis = 0} : (!nn.tensor<[n], f32>, !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32>
+  %y = nn.exp %picked : !nn.tensor<[n], f32>
+  %ok = nn.greater %y, %picked : (!nn.tensor<[n], f32>, !nn.tensor<[n], f32>) -> !nn.tensor<[n], i1>
+  nn.assert %ok {message = "m"} : (!nn.tensor<[n], i1>) -> ()
+  nn.trace %picked {level = "info", message = "p"} : (!nn.tensor<[n], f32>) -> ()
+  func.return %picked : !nn.tensor<[n], f32>
+}

@@ -211,3 +211,40 @@ func.func @old_row(%b: !nn.buffer<[8, 4], f32>, %x: !nn.tensor<[8, 4], f32>) -> 
   nn.store %2, %b : (!nn.tensor<[8, 4], f32>, !nn.buffer<[8, 4], f32>) -> ()
   func.return %1 : !nn.tensor<[1, 4], f32>
 }
+
+// -----
+// Checks go by the number of their op in the group; what they say stands at the launch. One that reports, or has more
+// than one value to show, leaves a row.
+// CHECK:      kernel.func @greater_assert(%x0: !kernel.buf<[n0, 40], f32>, %rows: !kernel.buf<[4], i64>) sizes [n0] {
+// CHECK:            kernel.check 1 %greater at %[[AT:.*]], %[[X:.*]] : f32
+// CHECK-NEXT:       kernel.report %greater at %[[AT]], %[[X]], %{{.*}} to %rows[0] : f32, f32 to !kernel.buf<[4], i64>
+// CHECK:      kernel.func @gather(%x0: !kernel.buf<[n0], i64>, %x1: !kernel.buf<[n1], f32>, %out: !kernel.buf<[n0], f32>, %rows: !kernel.buf<[3], i64>)
+// CHECK-NOT:        kernel.check
+// CHECK:            kernel.report %{{.*}} at %j, %{{.*}} to %rows[0] : index to !kernel.buf<[3], i64>
+// CHECK:      plan.func @main
+// CHECK-NEXT:   %reports = plan.reports : !plan.buf<[7], i64>
+// CHECK-NEXT:   %rows = plan.view %reports at [0] : !plan.buf<[4], i64>
+// CHECK-NEXT:   plan.launch @greater_assert(%x) -> (%rows) sizes [n] checks ["both" of "nn.assert" shows [f32, f16] row 0]
+// CHECK-NEXT:   plan.trace "x" of "nn.trace" shows [f32] level "info" (%x) : !plan.buf<[n, 40], f32>
+// CHECK-NEXT:   %y = plan.output 0
+// CHECK-NEXT:   %[[ROWS:.*]] = plan.view %reports at [32] : !plan.buf<[3], i64>
+// CHECK-NEXT:   plan.launch @gather(%i, %t) -> (%y, %[[ROWS]]) sizes [n, m] checks ["gather: index out of range" of "nn.gather" shows [i64] row 4]
+func.func @main(%x: !nn.tensor<[n, 40], f32>, %t: !nn.tensor<[m], f32>, %i: !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32> {
+  %half = nn.cast %x {dtype = f16} : (!nn.tensor<[n, 40], f32>) -> !nn.tensor<[n, 40], f16>
+  %ok = nn.greater %x, %x : (!nn.tensor<[n, 40], f32>, !nn.tensor<[n, 40], f32>) -> !nn.tensor<[n, 40], i1>
+  nn.assert %ok, %x, %half {message = "both"} : (!nn.tensor<[n, 40], i1>, !nn.tensor<[n, 40], f32>, !nn.tensor<[n, 40], f16>) -> ()
+  nn.trace %x {level = "info", message = "x"} : (!nn.tensor<[n, 40], f32>) -> ()
+  %y = nn.gather %t, %i {axis = 0, checks = "report"} : (!nn.tensor<[m], f32>, !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32>
+  func.return %y : !nn.tensor<[n], f32>
+}
+
+// -----
+// A check that is off leaves nothing.
+// CHECK:      kernel.func @gather(%x0: !kernel.buf<[n0], i64>, %x1: !kernel.buf<[n1], f32>, %out: !kernel.buf<[n0], f32>)
+// CHECK-NOT:    kernel.check
+// CHECK-NOT:    kernel.report
+// CHECK:      plan.launch @gather(%i, %t) -> (%y) sizes [n, m] :
+func.func @main(%t: !nn.tensor<[m], f32>, %i: !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32> {
+  %y = nn.gather %t, %i {axis = 0, checks = "off"} : (!nn.tensor<[m], f32>, !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32>
+  func.return %y : !nn.tensor<[n], f32>
+}
