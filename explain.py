@@ -30,6 +30,7 @@ NESTS = {
     "column": "reduces along another axis: each lane down a column, neighbours side by side",
     "transpose": "moves the last axis: tile by tile, so that reads and writes are both of neighbours",
     "check": "an assert: each element of its condition is judged by itself, nothing is stored",
+    "top_k": "ranks the elements of a row: a hand schedule, a row per item",
     "matmul": "a matrix product: a hand schedule, what follows in its epilogue",
 }
 """Why a group without a choice of its own has the loops it has."""

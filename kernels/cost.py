@@ -17,6 +17,7 @@ from pelton.dialects.kernel import CallOp, FuncOp, LoadOp
 from pelton.dialects.types import bytes_of
 from pelton.kernels.custom import is_custom
 from pelton.kernels.matmul import blocks_of
+from pelton.kernels.top_k import is_top_k
 
 
 def launch_bytes(launch: plan.LaunchOp, gathered: Container[int]) -> Dim:
@@ -32,7 +33,7 @@ def launch_bytes(launch: plan.LaunchOp, gathered: Container[int]) -> Dim:
 def call_flops(function: FuncOp) -> Dim:
     """Multiplications and additions of a product, over the function's symbols; 0 for any other kernel."""
     for op in function.body.block.ops:
-        if isinstance(op, CallOp) and not is_custom(op):
+        if isinstance(op, CallOp) and not is_custom(op) and not is_top_k(op):
             cut = blocks_of(op)
             return dims.product([2, cut.batch if cut.batch is not None else 1, cut.rows, cut.columns, cut.depth])
     return 0

@@ -10,11 +10,14 @@ from pelton.dialects.kernel import CallOp, FuncOp
 from pelton.dialects.kernel.grid import grid_items
 from pelton.kernels.custom import custom_call, is_custom
 from pelton.kernels.matmul import blocks_of
+from pelton.kernels.top_k import is_top_k, ranked_of
 
 
 def kernel_items(func: FuncOp) -> Dim:
     """The number of items of `func` on a CPU. Raises CompileError where its sizes do not tell."""
     for op in func.body.block.ops:
+        if isinstance(op, CallOp) and is_top_k(op):
+            return ranked_of(op).rows
         if isinstance(op, CallOp):
             return custom_call(op).items if is_custom(op) else blocks_of(op).items
     return grid_items(func)

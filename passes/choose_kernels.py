@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
 
-from pelton.dialects.nn import MatmulOp, PackedMatmulOp, PackOp
+from pelton.dialects.nn import MatmulOp, PackedMatmulOp, PackOp, SliceOp, TopKOp, TopKSelectOp, TopKSortOp
 from pelton.dialects.op import location_of
 from pelton.dialects.types import DimsAttr, dtype_name
 from pelton.kernels.choices import choose, mark
 from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
+from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
 from pelton.support.errors import CompileError
 
 TARGETS = (*TILE, "cuda")
@@ -28,14 +30,20 @@ TARGETS = (*TILE, "cuda")
 
 @dataclass(frozen=True)
 class ChooseKernels(ModulePass):
-    """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are."""
+    """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are.
+
+    `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
+    """
 
     name = "choose-kernels"
     target: str = "avx2"
+    top_k: str = "new"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check("target", self.target, TARGETS)
+        self._check("top-k", self.top_k, tuple(KERNELS))
         PatternRewriteWalker(ChooseProduct(self.target), apply_recursively=False).rewrite_module(op)
+        PatternRewriteWalker(ChooseTopK(self.target, self.top_k), apply_recursively=False).rewrite_module(op)
 
     def _check(self, option: str, got: str, known: tuple[str, ...]) -> None:
         if got not in known:
@@ -63,3 +71,29 @@ class ChooseProduct(RewritePattern):
         packed.results[0].name_hint = op.results[0].name_hint
         mark(packed, choice)
         rewriter.replace(op, (pack, packed))
+
+
+@dataclass(frozen=True)
+class ChooseTopK(RewritePattern):
+    """The schedule of a top_k; where that sorts, a slice takes the first k."""
+
+    target: str
+    preferred: str
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: TopKOp, rewriter: PatternRewriter, /) -> None:
+        choice = choose(op.name, top_k_candidates(op, self.target, self.preferred), location_of(op) or "")
+        x, count, largest = op.operands[0], op.count, op.largest_attr
+        if choice.kernel == SELECT:
+            taken = TopKSelectOp.make(x, location=op.location, k=op.k, largest=largest)
+        else:
+            taken = TopKSortOp.make(x, location=op.location, largest=largest)
+        mark(taken, choice)
+        made: list[Operation] = [taken]
+        shape = taken.result_type.shape
+        if shape[-1] != count:
+            zeros, ones = DimsAttr((0,) * len(shape)), DimsAttr((1,) * len(shape))
+            stops = DimsAttr((*shape[:-1], count))
+            made.append(SliceOp.make(taken.results[0], location=op.location, starts=zeros, stops=stops, steps=ones))
+        made[-1].results[0].name_hint = op.results[0].name_hint
+        rewriter.replace(op, made)

@@ -22,6 +22,7 @@ memory, which ends a group.
 | reduction along another axis | an elementwise group over its result | `column` |
 | matmul | an elementwise group over its result | `matmul` |
 | store to a scattered slice | none: it starts its own | |
+| ranking (top_k) | none: it starts its own | `top_k` |
 | permutation of the last axis | none: it starts its own | `transpose` |
 | assert | none: it starts its own, which yields nothing | `check` |
 
@@ -62,6 +63,9 @@ from pelton.dialects.nn import (
     ReshapeOp,
     SliceOp,
     StoreSliceOp,
+    TakeAlongAxisOp,
+    TopKSelectOp,
+    TopKSortOp,
     WeightOp,
     YieldOp,
 )
@@ -72,6 +76,7 @@ FREE = (BroadcastToOp, ConstantOp, DimOp, IotaOp, RangeOp)
 VIEWS = (ReshapeOp, RebindOp, WeightOp)
 MOVES = (PermuteOp, SliceOp, ConcatOp, PackOp, StoreSliceOp)
 MATMULS = (MatmulOp, PackedMatmulOp)
+RANKINGS = (TopKSelectOp, TopKSortOp)
 MOST_OPS = 128
 """How many ops a group has before it takes no more: a kernel of thousands would be slow to compile, and no faster."""
 
@@ -172,9 +177,9 @@ def _may_wait(op: NnOp, cluster: Cluster) -> bool:
 
 def _inlines(user: NnOp, operand: int) -> bool:
     """Whether `user` can take that operand as a value computed on the way, not as memory."""
-    if isinstance(user, GatherOp):
+    if isinstance(user, GatherOp | TakeAlongAxisOp):
         return operand == 1
-    return not isinstance(user, MATMULS)
+    return not isinstance(user, (*MATMULS, *RANKINGS))
 
 
 def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
@@ -183,6 +188,8 @@ def _start(op: NnOp) -> tuple[str, tuple[Dim, ...]]:
         return "elementwise", op.tensor().shape
     if isinstance(op, MATMULS):
         return "matmul", op.result_type.shape
+    if isinstance(op, RANKINGS):
+        return "top_k", op.result_type.shape
     if isinstance(op, AssertOp):
         return "check", op.tensor().shape
     if isinstance(op, Reduction):

@@ -48,6 +48,7 @@ from pelton.passes.lowering.matmul import lower_matmul
 from pelton.passes.lowering.memory import Lent, offset_of
 from pelton.passes.lowering.nest import Nest, checked_ops
 from pelton.passes.lowering.row import lower_row
+from pelton.passes.lowering.top_k import lower_top_k
 from pelton.passes.lowering.transpose import lower_transpose
 from pelton.support.errors import CompileError
 
@@ -56,6 +57,7 @@ NESTS: Mapping[str, Callable[[Nest], int | None]] = {
     "column": lower_elementwise,
     "row": lower_row,
     "matmul": lower_matmul,
+    "top_k": lower_top_k,
     "transpose": lower_transpose,
     "check": lower_check,
 }

@@ -102,3 +102,12 @@ def floormod(e: Emitter, x: Value, y: Value) -> Value:
     if x.element.kind == "uint":
         return remainder
     return e.select(_crosses(remainder, y), remainder + y, remainder)
+
+
+def order_key(e: Emitter, x: Value) -> Value:
+    """An integer that orders as `x` does: of floats with -0 equal to 0, and every NaN alike above infinity."""
+    if not x.element.is_float:
+        return x
+    bits = (x + 0.0).bits()  # -0 + 0 is 0
+    largest = 2 ** (x.element.bits - 1) - 1
+    return e.select(x.is_nan(), bits.constant(largest), bits ^ ((bits >> (x.element.bits - 1)) & largest))

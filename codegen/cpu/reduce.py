@@ -62,3 +62,10 @@ def across(e: Emitter, x: Value, combine: Callable[[Emitter, Value, Value], Valu
     if not x.lanes:
         return x
     return Value(e, e.builder.extract_element(x.llvm, ir.Constant(ir.IntType(32), 0)), x.element, 0)
+
+
+def any_of(e: Emitter, mask: Value) -> Value:
+    """Whether any lane of a mask is true."""
+    if not mask.lanes:
+        return mask
+    return Value(e, e.call(f"llvm.vector.reduce.or.v{mask.lanes}i1", MASK.llvm, [mask.llvm]), MASK, 0)

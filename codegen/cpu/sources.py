@@ -13,18 +13,21 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pelton.codegen.cpu.printer import CpuPrinter
 from pelton.codegen.cpu.target import target_named
+from pelton.codegen.kernels import top_k_cpu
 from pelton.codegen.kernels.custom_cpu import custom_source
 from pelton.codegen.kernels.matmul_cpu import matmul_schedule
 from pelton.codegen.source import Source
 from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
+from pelton.kernels.top_k import SELECT, SORT
 
 
 def cpu_source(func: FuncOp, target: str = "avx2") -> Source:
     """The text of `func`. Raises CompileError for an op or a schedule that the CPU has no text for."""
     if (source := custom_source(func)) is not None:
         return source
-    return CpuPrinter(func, {"matmul": matmul_schedule(target)}).source()
+    schedules = {"matmul": matmul_schedule(target), SELECT: top_k_cpu.select, SORT: top_k_cpu.sort}
+    return CpuPrinter(func, schedules).source()
 
 
 def cpu_sources(module: ModuleOp, target: str, kernel: str = "") -> Iterator[Source]:

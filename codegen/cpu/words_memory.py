@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pelton.codegen.cpu import check, convert, memory, reduce
-from pelton.codegen.cpu.elements import I64, MASK, STORAGE, Element
+from pelton.codegen.cpu import check, convert, integers, memory, reduce
+from pelton.codegen.cpu.elements import I64, INTEGER_OF, MASK, STORAGE, Element
 from pelton.codegen.cpu.emitter import Value
 from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
 from pelton.codegen.cpu.matmul_tile import matmul_tile
@@ -142,6 +142,19 @@ def _across(name: str, combine: Write) -> Word:
     return Word(name, rule, lambda call: reduce.across(call.emitter, call.value(0), combine).llvm)
 
 
+def _any_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 1)
+    expect_element(args[0], MASK)
+    return Lanes(MASK, 0)
+
+
+def _key_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 1)
+    shape = common(args)
+    expect_kind(shape.element, NUMBER)
+    return Lanes(INTEGER_OF[shape.element.bits] if shape.element.is_float else shape.element, shape.lanes)
+
+
 def _check_rule(lanes: int, args: Sequence[Any]) -> Any:
     _judged_rule(args, 1)
     return VOID
@@ -231,6 +244,8 @@ MEMORY_WORDS: dict[str, Word] = {
         Word("check", _check_rule, _check),
         *(_report(count) for count in range(1, 9)),
         Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
+        Word("any_of", _any_rule, lambda call: reduce.any_of(call.emitter, call.value(0)).llvm),
+        Word("order_key", _key_rule, lambda call: integers.order_key(call.emitter, call.value(0)).llvm),
         _across("across_add", infix(Value.__add__)),
         _across("across_mul", infix(Value.__mul__)),
         _across("across_max", reduce.maximum),

@@ -6,6 +6,7 @@
 | `select.py` | cast, where, gelu |
 | `movement.py`, `indexing.py` | reshape, permute, broadcast_to, rebind; slice, concat, gather |
 | `reduce.py`, `statistics.py` | sum, prod, max, min; mean, argmax, argmin |
+| `sort.py` | top_k and its forms, take_along_axis |
 | `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
 | `buffers.py` | mutable memory: buffer_create, load, store, store_slice |
 | `messages.py` | assert and trace, which compute nothing |
@@ -35,6 +36,7 @@ from pelton.dialects.nn.norm import LayerNormOp, LogsoftmaxOp, RmsNormOp, Softma
 from pelton.dialects.nn.reduce import MaxOp, MinOp, ProdOp, SumOp
 from pelton.dialects.nn.rows import ROWS
 from pelton.dialects.nn.select import CastOp, GeluOp, WhereOp
+from pelton.dialects.nn.sort import TakeAlongAxisOp, TopKOp, TopKSelectOp, TopKSortOp
 from pelton.dialects.nn.statistics import ArgmaxOp, ArgminOp, MeanOp
 from pelton.dialects.op import NnOp
 from pelton.dialects.types import BufferType, DimsAttr, TensorType
@@ -46,6 +48,7 @@ OPS: tuple[type[NnOp], ...] = (
     SumOp, ProdOp, MaxOp, MinOp, MeanOp, ArgmaxOp, ArgminOp,
     SoftmaxOp, LogsoftmaxOp, LayerNormOp, RmsNormOp,
     MatmulOp, PackOp, PackedMatmulOp,
+    TopKOp, TopKSelectOp, TopKSortOp, TakeAlongAxisOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
     BufferCreateOp, LoadOp, StoreOp, StoreSliceOp,
     AssertOp, TraceOp,
@@ -97,6 +100,10 @@ __all__ = [
     "StoreOp",
     "StoreSliceOp",
     "SumOp",
+    "TakeAlongAxisOp",
+    "TopKOp",
+    "TopKSelectOp",
+    "TopKSortOp",
     "TraceOp",
     "WeightOp",
     "WhereOp",

@@ -76,15 +76,16 @@ from pelton.graph.ops.movement import (
 from pelton.graph.ops.norm import layer_norm, rms_norm
 from pelton.graph.ops.product import matmul, outer
 from pelton.graph.ops.reduction import argmax, argmin, logsoftmax, max, mean, min, prod, softmax, sum
+from pelton.graph.ops.sorting import argsort, bottom_k, top_k
 
 __all__ = [
-    "abs", "acos", "add", "argmax", "argmin", "asin", "assert_", "atan", "atanh", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast_to", "buffer_create", "buffer_load", "buffer_store", "buffer_store_slice",
-    "cast", "ceil", "chunk", "concat", "constant", "cos", "custom", "div", "equal", "erf", "exp", "flatten", "floor",
-    "floor_div", "gather", "gelu", "greater", "greater_equal", "inplace_custom", "is_inf", "is_nan",
-    "layer_norm", "log", "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "logsoftmax", "matmul",
-    "max", "mean", "min", "mod", "mul", "negate", "not_equal", "outer", "permute", "pow", "print", "prod", "range",
-    "rebind", "relu", "reshape", "rms_norm", "round", "rsqrt", "shape_to_tensor", "sigmoid", "silu", "sin",
-    "slice_tensor", "softmax", "split", "sqrt", "squeeze", "stack", "sub", "sum", "tan", "tanh", "trace", "transfer_to",
-    "transpose", "trunc", "unsqueeze", "where",
+    "abs", "acos", "add", "argmax", "argmin", "argsort", "asin", "assert_", "atan", "atanh", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "bottom_k", "broadcast_to", "buffer_create", "buffer_load",
+    "buffer_store", "buffer_store_slice", "cast", "ceil", "chunk", "concat", "constant", "cos", "custom", "div",
+    "equal", "erf", "exp", "flatten", "floor", "floor_div", "gather", "gelu", "greater", "greater_equal",
+    "inplace_custom", "is_inf", "is_nan", "layer_norm", "log", "log1p", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logsoftmax", "matmul", "max", "mean", "min", "mod", "mul", "negate", "not_equal", "outer",
+    "permute", "pow", "print", "prod", "range", "rebind", "relu", "reshape", "rms_norm", "round", "rsqrt",
+    "shape_to_tensor", "sigmoid", "silu", "sin", "slice_tensor", "softmax", "split", "sqrt", "squeeze", "stack", "sub",
+    "sum", "tan", "tanh", "top_k", "trace", "transfer_to", "transpose", "trunc", "unsqueeze", "where",
 ]  # fmt: skip

@@ -130,6 +130,7 @@ def each(
 EPSILON = FloatAttr(1e-5, f64)
 EARLY = {"multiply_before_cast": BoolAttr.from_bool(True)}
 GELUS = ("none", "tanh", "quick")
+RANKS = ((BoolAttr.from_bool(True), 7), (BoolAttr.from_bool(False), 33))
 CALLS: dict[str, list[Call]] = {
     "cast": [
         Call("cast", [[N, M]], [a], {"dtype": b}) for a in TESTED for b in TESTED if a != b
@@ -182,6 +183,19 @@ CALLS: dict[str, list[Call]] = {
     "pack": each("pack", [[N, M]], (f32, f64), width=integer(16)),
     "packed_matmul": [
         Call("packed_matmul", [[N, M], [3, M, 16]], [f32, f32], {"n": sizes(40)}, [finite, finite]),
+    ],
+    "top_k": [
+        *[Call("top_k", [[N, 40]], [t], {"largest": b, "k": sizes(k)}) for t in NUMBERS for b, k in RANKS],
+        *[Call("top_k", [[N, M]], [t], {"largest": b, "k": sizes(M)}) for t in NUMBERS for b, _ in RANKS],
+        Call("top_k", [[40]], [f32], {"largest": RANKS[0][0], "k": sizes(0)}),
+    ],
+    "top_k_select": [
+        Call("top_k_select", [[N, 2, 70]], [t], {"largest": RANKS[0][0], "k": sizes(70)}) for t in NUMBERS
+    ],
+    "top_k_sort": [Call("top_k_sort", [[N, 2, M]], [t], {"largest": RANKS[0][0]}) for t in NUMBERS],
+    "take_along_axis": [
+        *[Call("take_along_axis", [[N, 6], [N, M]], [t, i64], AXES[1], [numbers, below(9)]) for t in TESTED],
+        Call("take_along_axis", [[6, M], [3, M]], [f32, i32], AXES[0], [numbers, below(9)]),
     ],
     "shape_to_tensor": [],
     "constant": [],

@@ -402,3 +402,45 @@ func.func @refused(%x: !nn.tensor<[], i1>) {
   nn.trace %x {message = "no", level = "loud"} : (!nn.tensor<[], i1>) -> ()
   func.return
 }
+// -----
+// CHECK: 'nn.top_k' expects a k from 0 to 4, got 5
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[5]} : (!nn.tensor<[4], f32>) -> !nn.tensor<[5], i64>
+  func.return
+}
+// -----
+// CHECK: 'nn.top_k' expects one k, got 2
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[1, 2]} : (!nn.tensor<[4], f32>) -> !nn.tensor<[1], i64>
+  func.return
+}
+// -----
+// CHECK: 'nn.top_k' expects at least one dim, got !nn.tensor<[], f32>
+func.func @refused(%x: !nn.tensor<[], f32>) {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[1]} : (!nn.tensor<[], f32>) -> !nn.tensor<[1], i64>
+  func.return
+}
+// -----
+// CHECK: 'nn.top_k_sort' expects largest to be true or false, got 1 : i64
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  %y = nn.top_k_sort %x {largest = 1} : (!nn.tensor<[4], f32>) -> !nn.tensor<[4], i64>
+  func.return
+}
+// -----
+// CHECK: 'nn.top_k_select' expects a k that is a number, got n
+func.func @refused(%x: !nn.tensor<[n], f32>) {
+  %y = nn.top_k_select %x {largest = true, k = #nn.dims[n]} : (!nn.tensor<[n], f32>) -> !nn.tensor<[n], i64>
+  func.return
+}
+// -----
+// CHECK: 'nn.take_along_axis' expects indices of i32 or i64 on one device, got !nn.tensor<[4], f32> and !nn.tensor<[4], f32>
+func.func @refused(%x: !nn.tensor<[4], f32>) {
+  %y = nn.take_along_axis %x, %x {axis = 0} : !nn.tensor<[4], f32>
+  func.return
+}
+// -----
+// CHECK: 'nn.take_along_axis' expects indices that differ along axis 1 only, got !nn.tensor<[2, 4], f32> and !nn.tensor<[3, 4], i64>
+func.func @refused(%x: !nn.tensor<[2, 4], f32>, %i: !nn.tensor<[3, 4], i64>) {
+  %y = nn.take_along_axis %x, %i {axis = 1} : (!nn.tensor<[2, 4], f32>, !nn.tensor<[3, 4], i64>) -> !nn.tensor<[3, 4], f32>
+  func.return
+}

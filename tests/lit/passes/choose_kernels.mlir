@@ -1,7 +1,13 @@
 // RUN: pelton-opt %s -p choose-kernels | filecheck %s
 // RUN: pelton-opt %s -p 'choose-kernels{target=avx512}' | filecheck %s --check-prefix=WIDE
-// RUN: pelton-opt %s -p 'choose-kernels{target=cuda}' | filecheck %s --check-prefix=CUDA
 // RUN: not pelton-opt %s -p 'choose-kernels{target=neon}' 2>&1 | filecheck %s --check-prefix=WRONG
+
+// RUN: pelton-opt %s -p 'choose-kernels{top-k=old}' | filecheck %s --check-prefix=OLD
+// RUN: not pelton-opt %s -p 'choose-kernels{top-k=heap}' 2>&1 | filecheck %s --check-prefix=WRONG-TOP
+
+// WRONG-TOP: choose-kernels has no such top-k
+// WRONG-TOP: expected: one of new, old
+// WRONG-TOP: got: heap
 
 // WRONG: choose-kernels has no such target
 // WRONG: expected: one of baseline, avx2, avx512, cuda
@@ -13,10 +19,35 @@
 // CHECK-SAME: reason = "6 x 16 accumulators in registers; the right operand in panels of 16 columns"
 // CHECK-SAME: cost = "640*n FLOP, 192*n + 1280 B, ((n + 47) floordiv 48) items", lost = []
 // WIDE:       nn.pack %w {width = 32}
-// CUDA-NOT:   nn.pack
-// CUDA:       %y = nn.matmul %x, %w {choice = {op = "nn.matmul", kernel = "matmul"
-// CUDA-SAME:  reason = "16 x 16 tiles in shared memory, a block each"
 func.func @main(%x : !nn.tensor<[n, 8], f32>, %w : !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32> {
   %y = nn.matmul %x, %w : (!nn.tensor<[n, 8], f32>, !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32>
   func.return %y : !nn.tensor<[n, 40], f32>
+}
+
+// CHECK-LABEL: @few
+// CHECK:      nn.top_k_select %x {k = #nn.dims[5], largest = true, choice = {op = "nn.top_k", kernel = "top_k_select"
+// CHECK-SAME: reason = "one scan that keeps the 5 best"
+// CHECK-SAME: kernel = "top_k_sort", cost = {{.*}}, why = "sorts the axis, whatever k is"
+// OLD-LABEL:  @few
+// OLD:        nn.top_k_sort %x {largest = true, choice = {op = "nn.top_k", kernel = "top_k_sort", reason = "sorts the axis
+// OLD-NEXT:   nn.slice
+func.func @few(%x : !nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 5], i64> {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[5]} : (!nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 5], i64>
+  func.return %y : !nn.tensor<[n, 5], i64>
+}
+
+// CHECK-LABEL: @many
+// CHECK:      nn.top_k_sort
+// CHECK-SAME: kernel = "top_k_select", cost = {{.*}}, why = "k = 600: it takes at most 512"
+func.func @many(%x : !nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 600], i64> {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[600]} : (!nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 600], i64>
+  func.return %y : !nn.tensor<[n, 600], i64>
+}
+
+// CHECK-LABEL: @all
+// CHECK:      nn.top_k_sort
+// CHECK-SAME: why = "k = m: it takes a number"
+func.func @all(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64> {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[m]} : (!nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64>
+  func.return %y : !nn.tensor<[n, m], i64>
 }

@@ -1,0 +1,97 @@
+"""The hand schedules that rank elements, `top_k_select` and `top_k_sort`: which take an op, at which cost, and why.
+
+Enters: an `nn.top_k` and a target; or a `kernel.call` of one of the two. Leaves: the candidates, to
+`passes/choose_kernels.py`; or the sizes, to `codegen/kernels/top_k_cpu.py`, which writes the text. A row is a grid
+item of its own, so its result depends on nothing but the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+
+from pelton.dialects import dims
+from pelton.dialects.dims import Dim
+from pelton.dialects.kernel import BufType, CallOp
+from pelton.dialects.nn import TopKOp
+from pelton.dialects.types import bytes_of
+from pelton.kernels.choices import Candidate, Estimate
+from pelton.support.errors import CompileError
+
+SELECT, SORT = "top_k_select", "top_k_sort"
+KERNELS = {"new": SELECT, "old": SORT}
+"""The kernel that each value of `choose-kernels{top-k=…}` prefers."""
+MOST = 512
+"""The largest k that is selected: what beats the worst is put in its place among k, step by step."""
+LEVELS = 32
+"""Comparisons per element of a sort whose size is not known: enough for 2^32 elements."""
+
+
+def top_k_candidates(op: TopKOp, target: str, preferred: str) -> Sequence[Candidate]:
+    """What ranks on a target, in order of preference: `preferred` is a key of `KERNELS`."""
+    found = [_select(op), _sort(op)]
+    if preferred == "old":
+        found.reverse()
+    if target == "cuda":
+        return [Candidate(c.kernel, c.cost, "cuda: only CPU targets have its schedule", c.reason) for c in found]
+    return found
+
+
+def _select(op: TopKOp) -> Candidate:
+    refusal = ""
+    if not isinstance(op.count, int):
+        refusal = f"k = {op.count}: it takes a number"
+    elif op.count == op.tensor().shape[-1]:
+        refusal = f"k = {op.count}: all of the axis, which is to be sorted"
+    elif op.count > MOST:
+        refusal = f"k = {op.count}: it takes at most {MOST}"
+    return Candidate(SELECT, _cost(op, op.tensor().shape[-1]), refusal, f"one scan that keeps the {op.count} best")
+
+
+def _sort(op: TopKOp) -> Candidate:
+    size = op.tensor().shape[-1]
+    levels = size.bit_length() if isinstance(size, int) else LEVELS
+    return Candidate(SORT, _cost(op, dims.mul(2 * levels, size)), "", "sorts the axis, whatever k is")
+
+
+def _cost(op: TopKOp, comparisons: Dim) -> Estimate:
+    """What it takes for each row."""
+    *lead, size = op.tensor().shape
+    rows = dims.product(lead)
+    read = dims.mul(bytes_of(op.tensor().dtype), size)
+    return Estimate(dims.mul(rows, comparisons), dims.mul(rows, dims.add(read, dims.mul(8, op.count))), rows)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One call: rows of `size` elements, of which the first `count` indices leave."""
+
+    rows: Dim
+    size: Dim
+    count: Dim
+    largest: bool
+
+
+def is_top_k(call: CallOp) -> bool:
+    """Whether a call ranks."""
+    return call.callee.string_value() in (SELECT, SORT)
+
+
+def ranked_of(call: CallOp) -> Ranked:
+    """What `kernel.call @top_k_…(%x, %out)` ranks. Raises CompileError for buffers that are not rows of both."""
+    kernel, shapes = call.callee.string_value(), [b.type.shape for b in call.bufs if isinstance(b.type, BufType)]
+    given = call.parameters.data.get("largest") if isinstance(call.parameters, DictionaryAttr) else None
+    match shapes:
+        case [(rows, size), (same, count)] if rows == same and isinstance(given, IntegerAttr):
+            if isinstance(count, int) if kernel == SELECT else count == size:
+                return Ranked(rows, size, count, bool(given.value.data))
+        case _:
+            pass
+    raise CompileError(
+        f"the schedule {kernel} does not take these operands",
+        op=call.name,
+        expected="[rows, n], [rows, k] and largest; a k that is a number for top_k_select, n for top_k_sort",
+        got=", ".join(str(b.type) for b in call.bufs),
+    )

@@ -1,0 +1,97 @@
+"""Choices of a session between kernels: they show in what a model launches, and change models loaded later alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pelton.driver import Buffer
+from pelton.dtype import DType
+from pelton.engine import InferenceSession
+from pelton.graph import DeviceRef, Graph, TensorType, ops
+from pelton.support.errors import AssertionFailed
+
+CPU = DeviceRef.CPU()
+NUMPY = {DType.float32: np.float32, DType.float64: np.float64, DType.int32: np.int32, DType.int64: np.int64}
+
+
+def ranking(dtype: DType, shape: list[Any], k: int, axis: int = -1, name: str = "top_k") -> Graph:
+    with Graph("ranking", input_types=[TensorType(dtype, shape, CPU)]) as graph:
+        graph.output(*getattr(ops, name)(graph.inputs[0], k, axis))
+    return graph
+
+
+@pytest.mark.parametrize("old", ["0", "yes"])
+@pytest.mark.parametrize("dtype", list(NUMPY))
+def test_both_kernels_rank_as_numpy_does(dtype: DType, old: str) -> None:
+    session = InferenceSession()
+    session.use_old_top_k_kernel(old)
+    x = np.random.default_rng(3).integers(-20, 20, (3, 100)).astype(NUMPY[dtype])  # with many ties
+    for name, order in (("top_k", np.argsort(-x, 1, "stable")), ("bottom_k", np.argsort(x, 1, "stable"))):
+        values, indices = session.load(ranking(dtype, ["n", "m"], 37, name=name)).execute(x)
+        np.testing.assert_array_equal(indices.to_numpy(), order[:, :37])
+        np.testing.assert_array_equal(values.to_numpy(), np.take_along_axis(x, order[:, :37], 1))
+
+
+@pytest.mark.parametrize("old", ["0", "1"])
+def test_nan_is_the_largest_and_zeros_are_equal(old: str) -> None:
+    session = InferenceSession()
+    session.use_old_top_k_kernel(old)
+    x = np.array([0.0, np.nan, np.inf, -0.0, -np.inf, -np.nan, 1.0], np.float32)
+    for name, wanted in (("top_k", [1, 5, 2, 6, 0, 3]), ("bottom_k", [4, 0, 3, 6, 2, 1])):
+        _, indices = session.load(ranking(DType.float32, [7], 6, name=name)).execute(x)
+        assert indices.to_numpy().tolist() == wanted
+
+
+def test_any_axis() -> None:
+    x = np.random.default_rng(5).standard_normal((3, 9, 4)).astype(np.float32)
+    for axis in (0, 1, 2, -2):
+        values, indices = InferenceSession().load(ranking(DType.float32, ["a", "b", "c"], 2, axis)).execute(x)
+        order = np.argsort(-x, axis, "stable").take([0, 1], axis)
+        np.testing.assert_array_equal(indices.to_numpy(), order)
+        np.testing.assert_array_equal(values.to_numpy(), np.take_along_axis(x, order, axis))
+
+
+def test_argsort_both_ways() -> None:
+    x = np.random.default_rng(6).integers(0, 9, (2, 300)).astype(np.float32)
+    with Graph("sorts", input_types=[TensorType(DType.float32, ["n", "m"], CPU)]) as graph:
+        graph.output(ops.argsort(graph.inputs[0]), ops.argsort(graph.inputs[0], ascending=False))
+    rising, falling = InferenceSession().load(graph).execute(x)
+    np.testing.assert_array_equal(rising.to_numpy(), np.argsort(x, 1, "stable"))
+    np.testing.assert_array_equal(falling.to_numpy(), np.argsort(-x, 1, "stable"))
+
+
+def test_a_k_beyond_the_axis_is_refused() -> None:
+    with pytest.raises(ValueError, match="k is out of range"):
+        ranking(DType.float32, [7], 8)
+    with pytest.raises(ValueError, match="k is out of range"):
+        ranking(DType.float32, [7], -1)
+    with pytest.raises(TypeError, match="k is an int"):
+        ranking(DType.float32, [7], True)
+    model = InferenceSession().load(ranking(DType.float32, ["n"], 8))
+    with pytest.raises(AssertionFailed, match="top_k expects a k of at most n"):
+        model.execute(np.zeros(7, np.float32))
+    assert model.execute(np.zeros(8, np.float32))[1].to_numpy().tolist() == list(range(8))
+
+
+def test_no_element_is_asked_for() -> None:
+    values, indices = InferenceSession().load(ranking(DType.float32, ["n"], 0)).execute(np.zeros(0, np.float32))
+    assert values.shape == indices.shape == (0,)
+
+
+def test_the_old_kernel_is_another_and_for_later_models_alone() -> None:
+    session, graph = InferenceSession(), ranking(DType.float32, ["n"], 2)
+    new = session.load(graph)
+    session.use_old_top_k_kernel("on")
+    old = session.load(graph)
+    x = np.arange(5, dtype=np.float32)
+    assert [launched(m, x) for m in (new, old)] == [{"top_k_select"}, {"top_k_sort"}]
+    session.use_old_top_k_kernel("off")
+    assert launched(session.load(graph), x) == {"top_k_select"}
+
+
+def launched(model: Any, x: Any) -> set[str]:
+    """The kernels of a run that rank."""
+    return {name for launch in model.launches(Buffer.from_numpy(x)) if (name := launch.kernel).startswith("top_k")}
