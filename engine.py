@@ -167,7 +167,7 @@ class InferenceSession:
             if knobs.INTERPRET.value():
                 return Model(_interpreted(source, self._options, weights_registry))
             artifact = _compiled(source, self._options, lambda i: bound.extend(bind_weights(i, weights_registry)))
-        return Model(NativeExecutable(artifact, bound))
+        return Model(NativeExecutable(artifact, bound, threads=self._threads))
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
         """Compile without weights. A `.pelton` file is read: it is compiled. Raises RuntimeError as `load` does."""
@@ -191,7 +191,8 @@ class InferenceSession:
                 f"init takes a CompiledModel, got {shown(cast(object, compiled))}", remedy="call compile or load"
             )
         artifact = compiled.artifact
-        return Model(NativeExecutable(artifact, bind_weights(artifact.weights, weights_registry)))
+        weights = bind_weights(artifact.weights, weights_registry)
+        return Model(NativeExecutable(artifact, weights, threads=self._threads))
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"

@@ -19,6 +19,7 @@ from pelton.runtime.launches import Recording
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
 from pelton.runtime.plan import Runner, Shapes
+from pelton.runtime.pool import threads_of
 from pelton.runtime.walker import NativeWalker, OnMark, PythonWalker, Walker, native_kernel
 from pelton.support import knobs
 
@@ -69,9 +70,11 @@ class NativeExecutable:
 
     obstacle: Obstacle | None = None
 
-    def __init__(self, artifact: Artifact, weights: Sequence[Buffer], *, reference: bool = False) -> None:
-        """`weights` in the order of `artifact.weights`. With `reference` the plan is walked in Python; where
-        `PELTON_DEBUG` is 2 or more, so it is, and each walk tells what its kernels took.
+    def __init__(
+        self, artifact: Artifact, weights: Sequence[Buffer], *, threads: int = 1, reference: bool = False
+    ) -> None:
+        """`weights` in the order of `artifact.weights`; at most `threads` threads run a kernel. With `reference` the
+        plan is walked in Python; where `PELTON_DEBUG` is 2 or more, so it is, and each walk tells what kernels took.
 
         Raises ArtifactError where this machine cannot run the code, AssertionFailed where a check on the weights fails.
         """
@@ -79,9 +82,9 @@ class NativeExecutable:
         self._code = load_code(artifact)
         self._walker_name, self._reference = artifact.walker.name, reference
         stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
-        places = dict(artifact.places)
-        made = Runner(artifact.init, self._walker("init", artifact.init), stored, places)((), ())
-        self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places)
+        places, sharing = dict(artifact.places), threads_of(threads, artifact.walker)
+        made = Runner(artifact.init, self._walker("init", artifact.init), stored, places, sharing)((), ())
+        self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places, sharing)
         self.record = self.run.record
         if has_marks(artifact.main):
             from pelton.runtime.marks import is_detailed, spanned, spanned_replays

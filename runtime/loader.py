@@ -6,6 +6,7 @@ in it, and one for another machine, would end the process.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,7 @@ from pelton.support.elf import read_symbols
 from pelton.support.errors import ArtifactError
 
 _lock = Lock()
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 @cache
@@ -51,9 +53,12 @@ class NativeCode:
 
 
 def map_objects(objects: Iterable[KernelCode], source: str = "the object code") -> NativeCode:
-    """Check and map object files. Raises ArtifactError naming `source` and the function. Safe from any thread."""
+    """Check and map object files; every function that they define has an address.
+
+    Raises ArtifactError naming `source` and the function. Safe from any thread.
+    """
     objects = tuple(objects)
-    _check_objects(objects, source)
+    names = _check_objects(objects, source)
     with _lock:
         binding = _binding()
         machine = binding.Target.from_default_triple().create_target_machine(jit=True)
@@ -63,7 +68,7 @@ def map_objects(objects: Iterable[KernelCode], source: str = "the object code") 
         for item in objects:
             engine.add_object_file(binding.ObjectFileRef.from_data(item.code))
         engine.finalize_object()
-        addresses = {item.name: engine.get_function_address(item.name) for item in objects}
+        addresses = {name: engine.get_function_address(name) for name in names}
     if missing := [name for name, address in addresses.items() if not address]:
         raise ArtifactError(f"{source}: LLVM gave no address to {', '.join(missing)}")
     return NativeCode(engine, addresses)
@@ -101,7 +106,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _check_objects(objects: tuple[KernelCode, ...], source: str) -> None:
+def _check_objects(objects: tuple[KernelCode, ...], source: str) -> set[str]:
+    """The names of all functions. Raises ArtifactError for code that is not whole, or has one twice."""
     seen = set[str]()
 
     def refuse(name: str, why: str) -> ArtifactError:
@@ -116,6 +122,7 @@ def _check_objects(objects: tuple[KernelCode, ...], source: str) -> None:
             raise refuse(item.name, f"its code is not whole: it calls {', '.join(sorted(symbols.undefined))}")
         if item.name not in symbols.defined:
             raise refuse(item.name, "its code does not define it")
-        if item.name in seen:
-            raise refuse(item.name, "it is there twice")
-        seen.add(item.name)
+        if twice := symbols.defined & seen:
+            raise refuse(sorted(twice)[0], "it is there twice")
+        seen |= symbols.defined
+    return seen

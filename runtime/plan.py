@@ -17,6 +17,7 @@ from pelton.runtime.launches import LaunchRecord, Recording, launches_of
 from pelton.runtime.layout import bytes_of
 from pelton.runtime.memory import ALIGNMENT, pool, rounded
 from pelton.runtime.messages import Messages, Places, requirement
+from pelton.runtime.pool import ALONE, Sharing, Threads
 from pelton.runtime.walker import EMPTY, Code, Frame, Layout, OutputPlace, Shapes, Walker
 from pelton.support.errors import ArgumentError, AssertionFailed, PeltonError
 
@@ -29,13 +30,19 @@ class Runner:
     """A program with its last arguments (weights and the like) bound. Call it with the others, from any thread."""
 
     def __init__(
-        self, program: Program, walker: Walker, bound: Sequence[Buffer] = (), places: Places = NO_PLACES
+        self,
+        program: Program,
+        walker: Walker,
+        bound: Sequence[Buffer] = (),
+        places: Places = NO_PLACES,
+        threads: Threads = ALONE,
     ) -> None:
         """`places` tells the user's lines of what the program may say something about."""
         self._messages = Messages(program, places)
         self._says = self._messages.needed
         self._program = program
         self._walker = walker
+        self._sharing = Sharing(program, threads)
         self._bound = tuple(bound)
         self._given = tuple(enumerate(program.arguments[: len(program.arguments) - len(bound)]))
         self._prologue, self._body = Code(program.prologue), Code(program.body)
@@ -120,6 +127,7 @@ class Runner:
             frame.values[arena.pointer] = frame.arena.address
         if self._says:
             self._messages.prepare(frame)
+        frame.share(layout.steps, self._sharing.threads)
         frame.run = self._walker.bind(self._body, frame)
         frame.layout = layout
         return layout
@@ -144,7 +152,7 @@ class Runner:
         arena = values[program.arena.size] if program.arena else 0
         if arena < 0:
             raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{arena} bytes")
-        return Layout(shapes, array("q", values), tuple(outputs), arena)
+        return Layout(shapes, array("q", values), tuple(outputs), arena, self._sharing.steps(values))
 
     def _failure(self, code: Code, at: int, frame: Frame) -> PeltonError:
         """Why the walker stopped there. Says what else there is to say, and leaves the frame fit for the next call."""

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from pelton.dtype import DType
 from pelton.program import HEAD, RING_WORDS, WHOLE, Op, compute, instruction_at
 from pelton.runtime.memory import Memory
+from pelton.runtime.pool import Threads
 
 Shapes = tuple[tuple[int, ...], ...]
 Kernel = Callable[[Sequence[int], int, int, memoryview], int]
@@ -57,14 +58,19 @@ class Layout(NamedTuple):
     values: array[int]
     outputs: tuple[OutputPlace, ...]
     arena: int
+    steps: array[int]
+    """Of each launch, how many items a thread takes at a time; 0: all of them, on the thread that walks."""
 
 
-EMPTY = Layout(((-1,),), array("q"), (), 0)
+EMPTY = Layout(((-1,),), array("q"), (), 0, array("q"))
 """The layout of a frame that has none: no argument has this shape."""
 
 
 class Frame:
-    """The numbers of one call, in an array: a header (addresses of words, kernels, values, ctx, clock), ctx, values."""
+    """The numbers of one call, in one array: header, ctx, values.
+
+    The header: addresses of words, kernels, values, ctx, clock, steps and thread pool, and a number of threads.
+    """
 
     __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "reports", "ring", "run", "values")
     HEADER: ClassVar[int] = 8
@@ -87,6 +93,11 @@ class Frame:
         self.arena: Memory | None = None
         self.reports: array[int] | None = None
         self.ring: array[int] | None = None
+
+    def share(self, steps: array[int], threads: Threads) -> None:
+        """Let a native walk share launches with other threads, so many items at a time."""
+        self.header[5], _ = steps.buffer_info()
+        self.header[6], self.header[7] = threads.pool, threads.number
 
 
 class Walker(Protocol):

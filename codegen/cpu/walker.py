@@ -1,9 +1,11 @@
 """The plan walker: one compiled function that runs any `Program`, so that no code is compiled per plan.
 
 Enters: a CPU target. Leaves: object code of `i64 walk(i64 *frame)`, which ships in every artifact like a kernel.
-Next: `runtime/walker.py` lays out the frame and calls it. The frame's first words are the addresses of the program's
-words, of the table of kernel addresses, of the values, of ctx and of `clock_gettime`. The result is 0, or 1 + the
-position of the instruction that failed. `PythonWalker` there does the same in plain Python and is the definition; a
+The same object defines the functions of the thread pool (`pool.py`). Next: `runtime/walker.py` lays out the frame and
+calls it. The frame's first words are the addresses of the program's words, of the table of kernel addresses, of the
+values, of ctx, of `clock_gettime`, of a step per launch (how many items a thread takes at a time; 0: all of them, on
+this thread) and of the pool, and how many threads may take part. The result is 0, or 1 + the position of the
+instruction that failed. `PythonWalker` there does the same in plain Python, on one thread, and is the definition; a
 test compares them.
 """
 
@@ -12,51 +14,57 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pelton.codegen.cpu import contexts
-from pelton.codegen.cpu.compile import TRIPLE, frontend, machine_for, optimise
-from pelton.codegen.cpu.elements import I64, MASK
-from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word
+from pelton.codegen.cpu.kernel_types import VOID
+from pelton.codegen.cpu.native import (
+    I32_LLVM,
+    I64_LLVM,
+    KERNEL_LLVM,
+    TRUTH,
+    WORDS,
+    WORDS_LLVM,
+    call_address,
+    compile_texts,
+    pointer,
+    word,
+)
+from pelton.codegen.cpu.pool import POOL
 from pelton.codegen.cpu.seam import ir
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.program import HEAD, LOWEST, RING_WORDS, WHOLE, Op
+from pelton.support.pool_words import PoolWord
 
 NAME = "walk"
-BIT, I32_LLVM, I64_LLVM = ir.IntType(1), ir.IntType(32), I64.llvm
-WORDS_LLVM = I64_LLVM.as_pointer()
-TRUTH = Lanes(MASK, 0)
+BIT = ir.IntType(1)
+SHARE_LLVM = ir.FunctionType(I64_LLVM, [WORDS_LLVM, *[I64_LLVM] * 6])
 
 END, CONST, LAUNCH, COPY, MARK, TRACE = map(int, (Op.END, Op.CONST, Op.LAUNCH, Op.COPY, Op.MARK, Op.TRACE))
 MONOTONIC = 1
 
 
-def _word(name: str, gives: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a word of the walker's text from how it is written: `write(builder, *LLVM arguments)`."""
+@word("launch", TRUTH)
+def launch(builder: Any, frame: Any, kernel: Any, args: Any, items: Any, step: Any) -> Any:
+    """Whether kernel(args, lo, hi, ctx) failed: called once, for all items, or by the pool, `step` items at a time."""
+    context, pool, threads = (builder.load(builder.gep(frame, [I64_LLVM(index)])) for index in (3, 6, 7))
+    ctx, pool = (builder.inttoptr(address, WORDS_LLVM) for address in (context, pool))
+    with builder.if_else(builder.icmp_signed("==", step, I64_LLVM(0))) as (alone, shared):
+        with alone:
+            status = call_address(builder, kernel, KERNEL_LLVM, [args, I64_LLVM(0), items, ctx])
+            results = [(builder.sext(status, I64_LLVM), builder.block)]
+        with shared:
+            share = builder.load(builder.gep(pool, [I64_LLVM(PoolWord.SHARE)]))
+            numbers = [kernel, builder.ptrtoint(args, I64_LLVM), items, step, context, threads]
+            status = call_address(builder, share, SHARE_LLVM, [pool, *numbers])
+            results.append((status, builder.block))
+    refused = builder.phi(I64_LLVM)
+    for status, block in results:
+        refused.add_incoming(status, block)
+    return builder.icmp_signed("!=", builder.or_(refused, builder.load(ctx)), I64_LLVM(0))
 
-    def decorate(write: Callable[..., Any]) -> Word:
-        def emit(call: Call) -> Any:
-            numbers = range(len(call.kinds))
-            args = [call.args[i] if isinstance(call.kinds[i], Pointer) else call.index(i).llvm for i in numbers]
-            return write(call.emitter.builder, *args)
 
-        return Word(name, lambda lanes, args: gives, emit)
-
-    return decorate
-
-
-@_word("pointer", Pointer(I64))
-def pointer(builder: Any, address: Any) -> Any:
-    """An address as a pointer to words."""
-    return builder.inttoptr(address, WORDS_LLVM)
-
-
-@_word("call_kernel", TRUTH)
-def call_kernel(builder: Any, kernel: Any, values: Any, first: Any, items: Any, ctx: Any) -> Any:
-    """Whether kernel(&values[first], 0, items, ctx) failed."""
-    kind = ir.FunctionType(I32_LLVM, [WORDS_LLVM, I64_LLVM, I64_LLVM, WORDS_LLVM])
-    function = builder.inttoptr(kernel, kind.as_pointer())
-    status = builder.call(function, [builder.gep(values, [first]), I64_LLVM(0), items, ctx])
-    refused, recorded = builder.icmp_signed("!=", status, I32_LLVM(0)), builder.load(ctx)
-    return builder.or_(refused, builder.icmp_signed("!=", recorded, I64_LLVM(0)))
+@word("place", WORDS)
+def place(builder: Any, words: Any, index: Any) -> Any:
+    """A pointer to one of the words."""
+    return builder.gep(words, [index])
 
 
 def _copy(builder: Any, destination: Any, source: Any, size: Any) -> Any:
@@ -81,10 +89,10 @@ def _copy(builder: Any, destination: Any, source: Any, size: Any) -> Any:
     return at
 
 
-copy_bytes = _word("copy_bytes", VOID)(_copy)
+copy_bytes = word("copy_bytes", VOID)(_copy)
 
 
-@_word("read_clock", VOID)
+@word("read_clock", VOID)
 def read_clock(builder: Any, clock: Any, values: Any, first: Any) -> Any:
     """Seconds and nanoseconds of the monotonic clock into values[first] and values[first + 1]."""
     kind = ir.FunctionType(I32_LLVM, [I32_LLVM, WORDS_LLVM])
@@ -92,7 +100,7 @@ def read_clock(builder: Any, clock: Any, values: Any, first: Any) -> Any:
     return builder.call(function, [I32_LLVM(MONOTONIC), builder.gep(values, [first])])
 
 
-@_word("note", VOID)
+@word("note", VOID)
 def note(builder: Any, ring: Any, site: Any, source: Any, size: Any) -> None:
     """Write an entry to the ring at that address; where there is no room, count it."""
     kept = builder.select(builder.icmp_signed(">", size, I64_LLVM(WHOLE)), I64_LLVM(HEAD), size)
@@ -112,7 +120,7 @@ def note(builder: Any, ring: Any, site: Any, source: Any, size: Any) -> None:
             builder.store(builder.add(builder.load(lost_at), I64_LLVM(1)), lost_at)
 
 
-@_word("compute", TRUTH)
+@word("compute", TRUTH)
 def compute(builder: Any, op: Any, values: Any, destination: Any, a: Any, b: Any) -> Any:
     """Carry out an opcode of two operands: whether it failed; if not, its value is in values[destination]."""
     done, unknown = builder.append_basic_block("done"), builder.append_basic_block("unknown")
@@ -186,8 +194,8 @@ def walk(frame: Any, stop: Any) -> None:
     program = pointer(frame[0])
     kernels = pointer(frame[1])
     values = pointer(frame[2])
-    ctx = pointer(frame[3])
-    at = 0
+    steps = pointer(frame[5])
+    at = launches = 0
     while True:
         op = program[at]
         stop[0] = at + 1
@@ -196,8 +204,10 @@ def walk(frame: Any, stop: Any) -> None:
             first = program[at + 4]
             for i in range(count):
                 values[first + i] = values[program[at + 6 + i]]
-            if call_kernel(kernels[program[at + 1]], values, first, values[program[at + 3]], ctx):
+            args, items = place(values, first), values[program[at + 3]]
+            if launch(frame, kernels[program[at + 1]], args, items, steps[launches]):
                 return
+            launches += 1
             at += 6 + count
         elif op == END:
             stop[0] = 0
@@ -225,25 +235,5 @@ def walk(frame: Any, stop: Any) -> None:
 
 
 def compile_walker(target: CpuTarget) -> bytes:
-    """An ELF object that defines `walk`."""
-    machine = machine_for(target)
-    words = Pointer(I64)
-    with frontend:
-        machine.typing.lanes = 0
-        module = contexts.llvm_module(walk, [words, words], machine.typing, machine.context)
-        module.triple, module.data_layout = TRIPLE, machine.data_layout
-        _add_entry(module)
-        text = str(module)
-    return bytes(machine.machine.emit_object(optimise(text, machine)))
-
-
-def _add_entry(module: Any) -> None:
-    """`i64 walk(i64 *frame)`: room for the result, the body, the result."""
-    body = module.globals[contexts.BODY]
-    body.linkage = "private"
-    body.attributes.add("alwaysinline")
-    entry = ir.Function(module, ir.FunctionType(I64_LLVM, [WORDS_LLVM]), NAME)
-    builder = ir.IRBuilder(entry.append_basic_block("entry"))
-    stop = builder.alloca(I64_LLVM)
-    builder.call(body, [entry.args[0], stop])
-    builder.ret(builder.load(stop))
+    """An ELF object that defines `walk`, and the functions of the thread pool."""
+    return compile_texts(((NAME, walk, (WORDS,)), *POOL), target)
