@@ -108,21 +108,18 @@ class Sharing:
     def __init__(self, program: Program, threads: Threads) -> None:
         self.threads = threads
         launches = [operands for _, op, operands in instructions(program.body) if op is Op.LAUNCH]
-        self._none = array("q", bytes(8 * (len(launches) + 1)))
         shared = threads.number > 1 and len(program.costs) == len(launches)
         self._launches = [(row[2], cost) for row, cost in zip(launches, program.costs, strict=shared)] if shared else []
 
     def steps(self, values: Sequence[int]) -> array[int]:
-        """Per launch, how many items a thread takes at a time; 0 where one thread does all of them."""
-        if not self._launches:
-            return self._none
+        """Per launch, how many items a thread takes at a time, 0 for all of them; empty where no launch is shared."""
         known: dict[tuple[int, Cost], int] = {}
         steps = array("q")
         for launch in self._launches:
             if launch not in known:
                 known[launch] = step_for(values[launch[0]], launch[1], values)
             steps.append(known[launch])
-        return steps
+        return steps if any(steps) else array("q")
 
 
 def step_for(items: int, cost: Cost, values: Sequence[int]) -> int:
@@ -130,5 +127,5 @@ def step_for(items: int, cost: Cost, values: Sequence[int]) -> int:
     work = evaluated(cost.bytes, values) // BYTES_PER_NS + evaluated(cost.flops, values) // FLOPS_PER_NS
     if items < 2 or work < WORTH_NS:
         return 0
-    chunks = min(work // CHUNK_NS, items, MOST_CHUNKS)
+    chunks = max(min(work // CHUNK_NS, items, MOST_CHUNKS), 1)
     return -(-items // chunks)

@@ -72,7 +72,20 @@ class Frame:
     The header: addresses of words, kernels, values, ctx, clock, steps and thread pool, and a number of threads.
     """
 
-    __slots__ = ("address", "arena", "array", "code", "ctx", "header", "layout", "reports", "ring", "run", "values")
+    __slots__ = (
+        "address",
+        "arena",
+        "array",
+        "code",
+        "ctx",
+        "header",
+        "layout",
+        "reports",
+        "ring",
+        "run",
+        "steps",
+        "values",
+    )
     HEADER: ClassVar[int] = 8
     CTX_WORDS: ClassVar[int] = 8
 
@@ -93,11 +106,13 @@ class Frame:
         self.arena: Memory | None = None
         self.reports: array[int] | None = None
         self.ring: array[int] | None = None
+        self.steps: array[int] | None = None
 
     def share(self, steps: array[int], threads: Threads) -> None:
-        """Let a native walk share launches with other threads, so many items at a time."""
+        """Let a native walk share launches with other threads, so many items at a time; no steps: none of them."""
+        self.steps = steps
         self.header[5], _ = steps.buffer_info()
-        self.header[6], self.header[7] = threads.pool, threads.number
+        self.header[6], self.header[7] = threads.pool, threads.number if steps else 1
 
 
 class Walker(Protocol):

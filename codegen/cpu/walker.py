@@ -204,8 +204,10 @@ def walk(frame: Any, stop: Any) -> None:
             first = program[at + 4]
             for i in range(count):
                 values[first + i] = values[program[at + 6 + i]]
-            args, items = place(values, first), values[program[at + 3]]
-            if launch(frame, kernels[program[at + 1]], args, items, steps[launches]):
+            args, items, step = place(values, first), values[program[at + 3]], 0
+            if frame[7] > 1:
+                step = steps[launches]
+            if launch(frame, kernels[program[at + 1]], args, items, step):
                 return
             launches += 1
             at += 6 + count

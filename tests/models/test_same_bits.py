@@ -17,6 +17,7 @@ from pelton.driver import Buffer
 from pelton.engine import InferenceSession, Model
 from pelton.examples import checkpoint, minilm
 from pelton.graph import Graph
+from pelton.runtime import pool
 from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights, random_weights
 from pelton.tests.support.compiled import difference
 from pelton.tests.support.random_graphs import arrays, build, weights
@@ -77,7 +78,10 @@ def check(made: Mapping[str, Model], inputs: Sequence[Any]) -> Outputs:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_graphs(seed: int, tmp_path: Path) -> None:
+def test_random_graphs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their launches are small, so all of them are shared here whether it pays or not."""
+    monkeypatch.setattr(pool, "WORTH_NS", 0)
+    monkeypatch.setattr(pool, "CHUNK_NS", 1)
     recipe = generate(seed)
     made = models(build(recipe), weights(recipe), tmp_path / "model.pelton")
     for sizes in sizes_of(seed, 2):

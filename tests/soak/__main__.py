@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pelton.tests.soak import lifetimes, memory, wrong_calls
+from pelton.tests.soak import lifetimes, memory, threads, wrong_calls
 
 
 class Soak(NamedTuple):
@@ -33,6 +33,7 @@ SOAKS: dict[str, Soak] = {
     "lifetimes": Soak(
         lifetimes.stress, 2_000, "drop weights, inputs, models while threads run them; nothing goes early"
     ),
+    "threads": Soak(threads.seconds, 120, "eight threads load and run own models and one of all, for so many seconds"),
     "wrong_calls": Soak(wrong_calls.wrong_calls, 300_000, "call with wrong arguments; only documented exceptions"),
 }
 

@@ -10,9 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def fresh(code: str, *arguments: object, **environ: object) -> str:
-    """What `code` prints in a new interpreter with warnings as errors; fails where it does not end well."""
-    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+def fresh(code: str | Path, *arguments: object, **environ: object) -> str:
+    """What code, or a file of it, prints in a new interpreter with warnings as errors; fails where it ends badly."""
+    program = ["-c", code] if isinstance(code, str) else [str(code)]
+    command = [sys.executable, "-W", "error", *program, *map(str, arguments)]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PELTON_")}
     variables |= {"PYTHONPATH": str(ROOT / ".typing"), **{name: str(value) for name, value in environ.items()}}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)

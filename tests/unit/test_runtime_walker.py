@@ -18,7 +18,6 @@ from pelton.codegen.source import Source
 from pelton.program import HEAD, HIGHEST, LOWEST, RING_WORDS, WHOLE, Op, Program
 from pelton.runtime.loader import NativeCode, host_features, map_objects
 from pelton.runtime.memory import address_of
-from pelton.runtime.pool import ALONE
 from pelton.runtime.walker import Code, Frame, NativeWalker, PythonWalker, native_kernel
 
 # sums its two dims into out[i]; a check fails where the sum is 13.
@@ -53,7 +52,6 @@ def run_both(target: CpuTarget, words: list[int], values: list[int]) -> tuple[in
     for walker in (PythonWalker([native_kernel(address)]), NativeWalker(mapped.address(NAME), [address], mapped)):
         frame = Frame(len(values))
         frame.values[:] = array("q", values)
-        frame.share(array("q", bytes(8 * len(words))), ALONE)
         stopped = walker.bind(Code(words), frame)()
         results.append((stopped, frame.values.tolist(), frame.ctx.tolist()))
     assert results[0] == results[1]
