@@ -42,10 +42,11 @@ MONOTONIC = 1
 
 
 @word("launch", TRUTH)
-def launch(builder: Any, frame: Any, kernel: Any, args: Any, items: Any, step: Any) -> Any:
-    """Whether kernel(args, lo, hi, ctx) failed: called once, for all items, or by the pool, `step` items at a time."""
-    context, pool, threads = (builder.load(builder.gep(frame, [I64_LLVM(index)])) for index in (3, 6, 7))
+def launch(builder: Any, frame: Any, kernel: Any, args: Any, items: Any, number: Any) -> Any:
+    """Whether kernel(args, lo, hi, ctx) failed: called once, for all items, or by the pool, some at a time."""
+    context, steps, pool, threads = (builder.load(builder.gep(frame, [I64_LLVM(index)])) for index in (3, 5, 6, 7))
     ctx, pool = (builder.inttoptr(address, WORDS_LLVM) for address in (context, pool))
+    step = _step(builder, steps, threads, number)
     with builder.if_else(builder.icmp_signed("==", step, I64_LLVM(0))) as (alone, shared):
         with alone:
             status = call_address(builder, kernel, KERNEL_LLVM, [args, I64_LLVM(0), items, ctx])
@@ -59,6 +60,17 @@ def launch(builder: Any, frame: Any, kernel: Any, args: Any, items: Any, step: A
     for status, block in results:
         refused.add_incoming(status, block)
     return builder.icmp_signed("!=", builder.or_(refused, builder.load(ctx)), I64_LLVM(0))
+
+
+def _step(builder: Any, steps: Any, threads: Any, number: Any) -> Any:
+    """How many items of launch `number` a thread takes at a time; 0: all. Only frames of several threads have steps."""
+    step = [(I64_LLVM(0), builder.block)]
+    with builder.if_then(builder.icmp_signed(">", threads, I64_LLVM(1))):
+        step.append((builder.load(builder.gep(builder.inttoptr(steps, WORDS_LLVM), [number])), builder.block))
+    chosen = builder.phi(I64_LLVM)
+    for value, block in step:
+        chosen.add_incoming(value, block)
+    return chosen
 
 
 @word("place", WORDS)
@@ -194,7 +206,6 @@ def walk(frame: Any, stop: Any) -> None:
     program = pointer(frame[0])
     kernels = pointer(frame[1])
     values = pointer(frame[2])
-    steps = pointer(frame[5])
     at = launches = 0
     while True:
         op = program[at]
@@ -204,10 +215,8 @@ def walk(frame: Any, stop: Any) -> None:
             first = program[at + 4]
             for i in range(count):
                 values[first + i] = values[program[at + 6 + i]]
-            args, items, step = place(values, first), values[program[at + 3]], 0
-            if frame[7] > 1:
-                step = steps[launches]
-            if launch(frame, kernels[program[at + 1]], args, items, step):
+            args, items = place(values, first), values[program[at + 3]]
+            if launch(frame, kernels[program[at + 1]], args, items, launches):
                 return
             launches += 1
             at += 6 + count
