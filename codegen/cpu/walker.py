@@ -203,16 +203,13 @@ RULES: dict[Op, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 
 def walk(frame: Any, stop: Any) -> None:
     """Run the words at frame[0] until END; stop[0] is the result."""
-    program = pointer(frame[0])
-    kernels = pointer(frame[1])
-    values = pointer(frame[2])
+    program, kernels, values = pointer(frame[0]), pointer(frame[1]), pointer(frame[2])
     at = launches = 0
     while True:
         op = program[at]
         stop[0] = at + 1
         if op == LAUNCH:
-            count = program[at + 5]
-            first = program[at + 4]
+            first, count = program[at + 4], program[at + 5]
             for i in range(count):
                 values[first + i] = values[program[at + 6 + i]]
             args, items = place(values, first), values[program[at + 3]]
