@@ -71,9 +71,7 @@ def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
         *level_passes(options),  # again, for checks that expansions brought
         Simplify(),  # expansions share casts, constants and broadcasts
         OutlineConstants(),  # after folding, before anything asks what is a constant and what is memory
-        ChooseKernels(
-            target, old_or_new(options)
-        ),  # before split-init, which moves the packing of weights out of the way
+        ChooseKernels(target, *choices(options)),  # before split-init, which moves the packing of weights away
         SplitInit(),  # before fusion, so that no group mixes what runs once with what runs always
         DeadCodeElimination(),  # main no longer needs what moved
         FuseGroups(options.separate),  # last on tensors: it decides what becomes one kernel
@@ -85,9 +83,9 @@ def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
     ]
 
 
-def old_or_new(options: Options) -> str:
-    """The kernel of top_k that a session prefers, as `choose-kernels` takes it."""
-    return "old" if options.old_top_k else "new"
+def choices(options: Options) -> tuple[str, str]:
+    """What a session chooses between kernels, as `choose-kernels` takes it."""
+    return "old" if options.old_top_k else "new", options.split_k.name.lower()
 
 
 def cuda_passes(options: Options = DEFAULTS) -> list[ModulePass]:
@@ -99,7 +97,7 @@ def cuda_passes(options: Options = DEFAULTS) -> list[ModulePass]:
         *level_passes(options),
         Simplify(),
         OutlineConstants(),
-        ChooseKernels("cuda", old_or_new(options)),  # operands stay as they are
+        ChooseKernels("cuda", *choices(options)),  # operands stay as they are
         SplitInit(),
         DeadCodeElimination(),
         FuseGroups(),

@@ -17,6 +17,18 @@ from pelton.kernels.choices import Candidate, Estimate
 from pelton.kernels.matmul import PANELS, ROWS
 from pelton.kernels.tiles import TILE
 
+PART = 1024
+"""How much of K a part of a split product takes."""
+SPLIT_DEPTH, SPLIT_COLUMNS = 4096, 128
+"""A product is split from this K on, where it has at most so many columns: more are items enough."""
+
+
+def splits(op: MatmulOp) -> bool:
+    """Whether K is cut: by its size and that of N alone, so that a row's bits do not depend on its batch."""
+    (depth, columns), shared = op.tensor(1).shape[-2:], op.tensor(1).rank == 2
+    long = isinstance(depth, int) and depth >= SPLIT_DEPTH
+    return shared and long and isinstance(columns, int) and columns <= SPLIT_COLUMNS
+
 
 def product_candidates(op: MatmulOp, target: str) -> Sequence[Candidate]:
     """What computes a product on a target, in order of preference."""
@@ -31,7 +43,9 @@ def _tiles(op: MatmulOp, target: str) -> Candidate:
     panel_blocks = dims.ceildiv(dims.ceildiv(op.result_type.shape[-1], columns), PANELS)
     items = dims.product([batch, dims.ceildiv(height, ROWS), panel_blocks])
     refusal = "" if dtype in TILE[target] else f"{dtype}: it takes {' and '.join(TILE[target])}"
-    reason = f"{rows} x {columns} accumulators in registers; the right operand in panels of {columns} columns"
+    reason = (
+        f"{_split(op)}{rows} x {columns} accumulators in registers; the right operand in panels of {columns} columns"
+    )
     return Candidate("matmul", _cost(op, items), refusal, reason)
 
 
@@ -41,7 +55,17 @@ def _tiles_cuda(op: MatmulOp) -> Candidate:
     rows, columns = op.result_type.shape[-2:]
     batch = dims.product(op.result_type.shape[:-2])
     items = dims.product([batch, dims.ceildiv(rows, tile), dims.ceildiv(columns, tile)])
-    return Candidate("matmul", _cost(op, items), "", f"{tile} x {tile} tiles in shared memory, a block each")
+    return Candidate(
+        "matmul", _cost(op, items), "", f"{_split(op)}{tile} x {tile} tiles in shared memory, a block each"
+    )
+
+
+def _split(op: MatmulOp) -> str:
+    """What a part of a split product says of itself."""
+    if op.split is None:
+        return ""
+    kept = {"accum": "kept in the accumulator's type", "output": "rounded to the result's type"}[op.split.data]
+    return f"split K: parts of {PART} side by side, partial results {kept}; "
 
 
 def _rows(op: MatmulOp) -> tuple[Dim, Dim]:

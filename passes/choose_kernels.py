@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
 
@@ -23,6 +23,7 @@ from pelton.kernels.choices import choose, mark
 from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
 from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
+from pelton.passes.split_products import PRECISIONS, SplitProduct
 from pelton.support.errors import CompileError
 
 TARGETS = (*TILE, "cuda")
@@ -33,15 +34,19 @@ class ChooseKernels(ModulePass):
     """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are.
 
     `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
+    `split-k-precision` is how partial results of a split product are kept: `split_products.py`.
     """
 
     name = "choose-kernels"
     target: str = "avx2"
     top_k: str = "new"
+    split_k_precision: str = "accum"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check("target", self.target, TARGETS)
         self._check("top-k", self.top_k, tuple(KERNELS))
+        self._check("split-k-precision", self.split_k_precision, PRECISIONS)
+        PatternRewriteWalker(SplitProduct(self.split_k_precision), apply_recursively=False).rewrite_module(op)
         PatternRewriteWalker(ChooseProduct(self.target), apply_recursively=False).rewrite_module(op)
         PatternRewriteWalker(ChooseTopK(self.target, self.top_k), apply_recursively=False).rewrite_module(op)
 
@@ -67,7 +72,8 @@ class ChooseProduct(RewritePattern):
         _, columns = TILE[self.target][dtype_name(op.result_type.dtype)]
         pack = PackOp.make(op.operands[1], location=op.location, width=IntegerAttr(columns, i64))
         n = DimsAttr((op.result_type.shape[-1],))
-        packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n)
+        given: dict[str, Attribute] = {"split": op.split} if op.split is not None else {}
+        packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n, **given)
         packed.results[0].name_hint = op.results[0].name_hint
         mark(packed, choice)
         rewriter.replace(op, (pack, packed))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -32,6 +32,8 @@ class Product(NnOp):
 
     lhs = operand_def(TensorType)
     rhs = operand_def(TensorType)
+    split = opt_prop_def(StringAttr)
+    """Of the parts of a longer product: how their results are kept, as `choose-kernels` names it."""
     result = result_def(TensorType)
     traits = traits_def(Pure())
 

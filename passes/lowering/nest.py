@@ -37,6 +37,7 @@ from pelton.dialects.kernel import (
     row_words,
 )
 from pelton.dialects.nn import AssertOp, GroupOp, StoreSliceOp
+from pelton.dialects.nn.matmul import Product
 from pelton.dialects.nn.ranges import Ranges
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
@@ -337,9 +338,14 @@ def identity(kind: str, dtype: Attribute) -> float | int:
 
 def describe(group: GroupOp) -> str:
     """A name for a group's kernel out of its ops: `add_relu`, `max_sub_exp_sum_div`."""
-    words = [op.name.removeprefix("nn.") for op in group.body.block.ops if isinstance(op, NnOp)]
+    words = [_word(op) for op in group.body.block.ops if isinstance(op, NnOp)]
     silent = ("constant", "dim", "broadcast_to", "iota", "cast")
     kept = [w for w in words if w not in silent] or words
     if len(kept) > 6:
         kept = [*kept[:3], "etc", *kept[-2:]]
     return "_".join(kept)
+
+
+def _word(op: NnOp) -> str:
+    word = op.name.removeprefix("nn.")
+    return f"{word}_split_{op.split.data}" if isinstance(op, Product) and op.split is not None else word

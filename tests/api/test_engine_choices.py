@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,56 @@ def test_the_old_kernel_is_another_and_for_later_models_alone() -> None:
 def launched(model: Any, x: Any) -> set[str]:
     """The kernels of a run that rank."""
     return {name for launch in model.launches(Buffer.from_numpy(x)) if (name := launch.kernel).startswith("top_k")}
+
+
+def product(dtype: DType, depth: int, rows: Any = "n") -> Graph:
+    inputs = [TensorType(dtype, [rows, depth], CPU), TensorType(dtype, [depth, 24], CPU)]
+    with Graph("product", input_types=inputs) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    return graph
+
+
+def factors(depth: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(9)
+    a, b = ((random.standard_normal(s) + 0.5).astype(np.float16) for s in ((5, depth), (depth, 24)))
+    return a, b
+
+
+@pytest.mark.parametrize("depth", [4096, 5000])
+def test_split_products_round_where_the_session_says(depth: int) -> None:
+    session, (a, b) = InferenceSession(), factors(depth)
+    kept = session.load(product(DType.float16, depth))
+    session.set_split_k_reduction_precision("OUTPUT")
+    rounded = session.load(product(DType.float16, depth))
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    kept_y, rounded_y = (m.execute(a, b)[0].to_numpy() for m in (kept, rounded))
+    errors = [np.abs(y - exact).mean() for y in (kept_y, rounded_y)]
+    assert errors[0] < errors[1]
+    # a part is a chain in f32, so it is what the product of that part alone gives
+    total = np.zeros(exact.shape, np.float32)
+    places = [*range(0, depth, 1024), depth]
+    for first, last in pairwise(places):
+        part = session.load(product(DType.float32, last - first))
+        pair = (np.ascontiguousarray(x, np.float32) for x in (a[:, first:last], b[first:last]))
+        total += part.execute(*pair)[0].to_numpy().astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(rounded_y, total.astype(np.float16))
+
+
+def test_the_precision_names_other_kernels_and_is_for_later_models_alone() -> None:
+    session, graph = InferenceSession(), product(DType.float16, 4096)
+    buffers = [Buffer.from_numpy(x) for x in factors(4096)]
+    kept = session.load(graph)
+    session.set_split_k_reduction_precision("OUTPUT")
+    rounded = session.load(graph)
+    names = [{x.kernel for x in m.launches(*buffers) if "split" in x.kernel} for m in (kept, rounded)]
+    assert names[0] != names[1]
+    assert all("_split_accum" in x for x in names[0])
+    assert all("_split_output" in x for x in names[1])
+
+
+def test_a_row_of_a_split_product_has_the_same_bits_alone() -> None:
+    model, (a, b) = InferenceSession().load(product(DType.float32, 5000)), factors(5000)
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    together = model.execute(a, b)[0].to_numpy()
+    for k in range(len(a)):
+        np.testing.assert_array_equal(model.execute(a[k : k + 1], b)[0].to_numpy(), together[k : k + 1])

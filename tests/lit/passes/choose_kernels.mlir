@@ -9,6 +9,13 @@
 // WRONG-TOP: expected: one of new, old
 // WRONG-TOP: got: heap
 
+// RUN: pelton-opt %s -p 'choose-kernels{split-k-precision=output}' | filecheck %s --check-prefix=OUTPUT
+// RUN: not pelton-opt %s -p 'choose-kernels{split-k-precision=half}' 2>&1 | filecheck %s --check-prefix=WRONG-SPLIT
+
+// WRONG-SPLIT: choose-kernels has no such split-k-precision
+// WRONG-SPLIT: expected: one of accum, output
+// WRONG-SPLIT: got: half
+
 // WRONG: choose-kernels has no such target
 // WRONG: expected: one of baseline, avx2, avx512, cuda
 // WRONG: got: neon
@@ -50,4 +57,26 @@ func.func @many(%x : !nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 600], i64> {
 func.func @all(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64> {
   %y = nn.top_k %x {largest = true, k = #nn.dims[m]} : (!nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64>
   func.return %y : !nn.tensor<[n, m], i64>
+}
+
+// A long K is cut; what it leaves over is a product of its own.
+// CHECK-LABEL:  @long
+// CHECK:        nn.permute
+// CHECK:        nn.packed_matmul {{.*}}split = "accum"
+// CHECK-SAME:   reason = "split K: parts of 1024 side by side, partial results kept in the accumulator's type
+// CHECK-NEXT:   nn.sum
+// CHECK:        nn.packed_matmul {{.*}}split = "accum"
+// CHECK:        nn.add
+// OUTPUT-LABEL: @long
+// OUTPUT:       nn.packed_matmul {{.*}}split = "output"
+// OUTPUT-SAME:  partial results rounded to the result's type
+// OUTPUT-NEXT:  nn.cast {{.*}} -> !nn.tensor<[4, n, 24], f16>
+// OUTPUT-NEXT:  nn.cast
+// OUTPUT-NEXT:  nn.sum
+func.func @long(%x : !nn.tensor<[n, 5000], f16>, %w : !nn.tensor<[5000, 24], f16>) -> !nn.tensor<[n, 24], f16> {
+  %x32 = nn.cast %x {dtype = f32} : (!nn.tensor<[n, 5000], f16>) -> !nn.tensor<[n, 5000], f32>
+  %w32 = nn.cast %w {dtype = f32} : (!nn.tensor<[5000, 24], f16>) -> !nn.tensor<[5000, 24], f32>
+  %y32 = nn.matmul %x32, %w32 : (!nn.tensor<[n, 5000], f32>, !nn.tensor<[5000, 24], f32>) -> !nn.tensor<[n, 24], f32>
+  %y = nn.cast %y32 {dtype = f16} : (!nn.tensor<[n, 24], f32>) -> !nn.tensor<[n, 24], f16>
+  func.return %y : !nn.tensor<[n, 24], f16>
 }
