@@ -19,7 +19,7 @@ from pelton.kernels.tiles import TILE
 
 PART = 1024
 """How much of K a part of a split product takes."""
-SPLIT_DEPTH, SPLIT_COLUMNS = 4096, 128
+SPLIT_DEPTH, SPLIT_COLUMNS = 8192, 128
 """A product is split from this K on, where it has at most so many columns: more are items enough."""
 
 

@@ -111,7 +111,7 @@ def factors(depth: int) -> tuple[Any, Any]:
     return a, b
 
 
-@pytest.mark.parametrize("depth", [4096, 5000])
+@pytest.mark.parametrize("depth", [8192, 9000])
 def test_split_products_round_where_the_session_says(depth: int) -> None:
     session, (a, b) = InferenceSession(), factors(depth)
     kept = session.load(product(DType.float16, depth))
@@ -132,8 +132,8 @@ def test_split_products_round_where_the_session_says(depth: int) -> None:
 
 
 def test_the_precision_names_other_kernels_and_is_for_later_models_alone() -> None:
-    session, graph = InferenceSession(), product(DType.float16, 4096)
-    buffers = [Buffer.from_numpy(x) for x in factors(4096)]
+    session, graph = InferenceSession(), product(DType.float16, 8192)
+    buffers = [Buffer.from_numpy(x) for x in factors(8192)]
     kept = session.load(graph)
     session.set_split_k_reduction_precision("OUTPUT")
     rounded = session.load(graph)
@@ -144,7 +144,7 @@ def test_the_precision_names_other_kernels_and_is_for_later_models_alone() -> No
 
 
 def test_a_row_of_a_split_product_has_the_same_bits_alone() -> None:
-    model, (a, b) = InferenceSession().load(product(DType.float32, 5000)), factors(5000)
+    model, (a, b) = InferenceSession().load(product(DType.float32, 9000)), factors(9000)
     a, b = a.astype(np.float32), b.astype(np.float32)
     together = model.execute(a, b)[0].to_numpy()
     for k in range(len(a)):

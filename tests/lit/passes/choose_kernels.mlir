@@ -70,13 +70,13 @@ func.func @all(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64> {
 // OUTPUT-LABEL: @long
 // OUTPUT:       nn.packed_matmul {{.*}}split = "output"
 // OUTPUT-SAME:  partial results rounded to the result's type
-// OUTPUT-NEXT:  nn.cast {{.*}} -> !nn.tensor<[4, n, 24], f16>
+// OUTPUT-NEXT:  nn.cast {{.*}} -> !nn.tensor<[8, n, 24], f16>
 // OUTPUT-NEXT:  nn.cast
 // OUTPUT-NEXT:  nn.sum
-func.func @long(%x : !nn.tensor<[n, 5000], f16>, %w : !nn.tensor<[5000, 24], f16>) -> !nn.tensor<[n, 24], f16> {
-  %x32 = nn.cast %x {dtype = f32} : (!nn.tensor<[n, 5000], f16>) -> !nn.tensor<[n, 5000], f32>
-  %w32 = nn.cast %w {dtype = f32} : (!nn.tensor<[5000, 24], f16>) -> !nn.tensor<[5000, 24], f32>
-  %y32 = nn.matmul %x32, %w32 : (!nn.tensor<[n, 5000], f32>, !nn.tensor<[5000, 24], f32>) -> !nn.tensor<[n, 24], f32>
+func.func @long(%x : !nn.tensor<[n, 9000], f16>, %w : !nn.tensor<[9000, 24], f16>) -> !nn.tensor<[n, 24], f16> {
+  %x32 = nn.cast %x {dtype = f32} : (!nn.tensor<[n, 9000], f16>) -> !nn.tensor<[n, 9000], f32>
+  %w32 = nn.cast %w {dtype = f32} : (!nn.tensor<[9000, 24], f16>) -> !nn.tensor<[9000, 24], f32>
+  %y32 = nn.matmul %x32, %w32 : (!nn.tensor<[n, 9000], f32>, !nn.tensor<[9000, 24], f32>) -> !nn.tensor<[n, 24], f32>
   %y = nn.cast %y32 {dtype = f16} : (!nn.tensor<[n, 24], f32>) -> !nn.tensor<[n, 24], f16>
   func.return %y : !nn.tensor<[n, 24], f16>
 }
