@@ -166,6 +166,18 @@ def transpose(m: int, n: int) -> Workload:
     )
 
 
+def top_k(m: int, n: int, k: int) -> Workload:
+    """The values alone; NumPy partitions, then sorts what it kept."""
+    return Workload(
+        f"top_k {m}x{n} k {k}",
+        ((m, n),),
+        lambda x: ops.top_k(x, k)[0],
+        lambda x: torch.topk(x, k).values,
+        lambda x: -np.sort(-np.take_along_axis(x, np.argpartition(-x, k)[:, :k], 1)),
+        operations=4 * m * n,
+    )
+
+
 WORKLOADS: Sequence[Workload] = (
     *(gemm(n, n, n) for n in (64, 256, 512, 1024)),
     gemm(512, 3072, 768),
@@ -180,6 +192,7 @@ WORKLOADS: Sequence[Workload] = (
     reduce_sum(1024, 4096, 1),
     reduce_sum(1024, 4096, 0),
     transpose(1024, 4096),
+    top_k(32, 128256, 50),
 )
 
 

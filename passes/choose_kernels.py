@@ -23,7 +23,7 @@ from pelton.kernels.choices import choose, mark
 from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
 from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
-from pelton.passes.split_products import PRECISIONS, SplitProduct
+from pelton.passes.choosing.split_products import PRECISIONS, SplitProduct
 from pelton.support.errors import CompileError
 
 TARGETS = (*TILE, "cuda")
@@ -34,7 +34,7 @@ class ChooseKernels(ModulePass):
     """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are.
 
     `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
-    `split-k-precision` is how partial results of a split product are kept: `split_products.py`.
+    `split-k-precision` is how partial results of a split product are kept: `choosing/split_products.py`.
     """
 
     name = "choose-kernels"
