@@ -29,15 +29,15 @@ MOST_WORKERS = 4095
 ATTRIBUTES_BYTES = 64
 DETACHED = 1
 
-BYTES_PER_NS, FLOPS_PER_NS = 8, 64
-"""What one thread does, roughly: the work of a launch is the time that its bytes and its product take. Elementwise
-functions do fewer bytes, down to a half, additions in the cache up to eight times as many.
+BYTES_PER_NS, FLOPS_PER_NS = 16, 64
+"""What one thread does: the work of a launch, in nanoseconds, is what its bytes and its product take at these rates.
+Functions like exp take twice as long per byte, an addition in the cache a fourth.
 """
-WORTH_NS = 15_000
-"""Work that is worth other threads. To share a launch takes half a microsecond where they look for work, and some
-microseconds of the kernel's time where they have to be woken.
+WORTH_NS = 20_000
+"""Work that is worth other threads. Sharing takes half a microsecond where they are looking for work, and some
+microseconds where they have to be woken; a thread that the system puts aside while it has a chunk costs more.
 """
-CHUNK_NS = 7_000
+CHUNK_NS = 6_000
 """The work of a chunk, at least: small, so that all threads end at about the same time."""
 
 _lock = Lock()

@@ -105,9 +105,37 @@ def test_num_threads_by_default_are_the_physical_cores(monkeypatch: pytest.Monke
     for cpu, siblings in enumerate(("0,4", "1,5", "2,6", "3,7") * 2):
         (tmp_path / str(cpu)).write_text(siblings + "\n")
     monkeypatch.setattr(cores, "TOPOLOGY", str(tmp_path / "{}"))
+    monkeypatch.setattr(cores, "QUOTAS", ())
     for usable, count in ((range(8), 4), ([0, 4], 1), ([0, 1, 5], 2), ([3], 1), ([8, 9], 2)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: set(usable))
         assert InferenceSession().num_threads == count
+
+
+@pytest.mark.parametrize(
+    ("files", "count"),
+    [
+        ({}, 64),
+        ({"max": "max 100000"}, 64),
+        ({"max": "200000 100000"}, 2),
+        ({"max": "250000 100000"}, 3),
+        ({"max": "20000 100000"}, 1),
+        ({"max": "9900000 100000"}, 64),
+        ({"quota": "-1", "period": "100000"}, 64),
+        ({"quota": "400000", "period": "100000"}, 4),
+        ({"max": "damaged", "quota": "400000", "period": "100000"}, 4),
+    ],
+)
+def test_num_threads_in_a_container_with_a_quota(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], count: int
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content + "\n")
+    monkeypatch.setattr(cores, "TOPOLOGY", "/nowhere/{}")
+    monkeypatch.setattr(
+        cores, "QUOTAS", ((str(tmp_path / "max"),), (str(tmp_path / "quota"), str(tmp_path / "period")))
+    )
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)))
+    assert InferenceSession().num_threads == count
 
 
 def test_num_threads_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

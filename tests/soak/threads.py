@@ -9,6 +9,7 @@ import numpy as np
 
 from pelton.engine import InferenceSession, Model
 from pelton.tests.soak.memory import small_graph, weights
+from pelton.tests.support.threads import finely_shared
 
 THREADS = 8
 PATIENCE = 60
@@ -16,7 +17,12 @@ PATIENCE = 60
 
 
 def seconds(duration: int) -> str:
-    """Each thread loads models of its own, with other weights, and runs them and one that all share."""
+    """Each thread loads models of its own, and runs them and one that all share; launches are cut finely."""
+    with finely_shared():
+        return _stress(duration)
+
+
+def _stress(duration: int) -> str:
     rows = [np.random.default_rng(k).standard_normal((size, 8), np.float32) for k, size in enumerate((1, 7, 5000))]
     shared = InferenceSession(num_threads=2).load(small_graph(), weights_registry=weights(1))
     wanted = [run(shared, x) for x in rows]

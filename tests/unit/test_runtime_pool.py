@@ -1,163 +1,203 @@
-"""The thread pool: the same results however many threads share a launch; processes fork, end and fail as ever."""
+"""The thread pool: which launches it shares and how, and how it lives with forks, few cores, the end of a process."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from pelton.driver import Buffer
 from pelton.dtype import DType
 from pelton.engine import InferenceSession, Model
 from pelton.graph import DeviceRef, Graph, TensorType, ops
 from pelton.program import Cost
+from pelton.program_builder import ProgramBuilder
 from pelton.runtime import pool
-from pelton.support.pool_words import MOST_CHUNKS
-from pelton.tests.support.compiled import difference
+from pelton.runtime.pool import ALONE, Sharing, Threads, step_for
+from pelton.support.pool_words import LINE, MOST_CHUNKS, SIZE, PoolWord
 from pelton.tests.support.process import fresh
+from pelton.tests.support.threads import finely_shared
 
 F32, I64, CPU = DType.float32, DType.int64, DeviceRef.CPU()
-COUNTS = (1, 2, 3, 8)
-X = np.random.default_rng(0).standard_normal((257, 64)).astype(np.float32)
+LARGE = Cost(bytes=((1 << 30,),))
 
 
-@pytest.fixture
-def everything_shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Launches are cut into as many chunks as they have items, whatever they cost."""
-    monkeypatch.setattr(pool, "WORTH_NS", 0)
-    monkeypatch.setattr(pool, "CHUNK_NS", 1)
-    yield
+@pytest.mark.parametrize(
+    ("items", "cost", "step"),
+    [
+        (1, LARGE, 0),  # nothing to share
+        (0, LARGE, 0),
+        (2, LARGE, 1),
+        (1000, LARGE, 1),
+        (MOST_CHUNKS + 1, LARGE, 2),
+        (100, Cost(), 0),  # nobody knows what it costs
+        (100, Cost(bytes=((pool.WORTH_NS * pool.BYTES_PER_NS - 1,),)), 0),
+        (100, Cost(bytes=((pool.WORTH_NS * pool.BYTES_PER_NS,),)), 34),
+        (100, Cost(flops=((10 * pool.CHUNK_NS * pool.FLOPS_PER_NS,),)), 10),
+        (100, Cost(bytes=((7, 1),)), 0),  # 7 × 3 bytes
+        (100, Cost(bytes=((1 << 28, 1),)), 1),
+    ],
+)
+def test_steps_follow_from_sizes(items: int, cost: Cost, step: int) -> None:
+    assert step_for(items, cost, [items, 3]) == step
 
 
-def layers() -> Graph:
-    """Row, column and product kernels, and a transpose."""
-
-    def build(x: Any) -> Any:
-        y = ops.softmax(x) @ ops.transpose(x, 0, 1)
-        return ops.gelu(y), ops.sum(x, axis=0), ops.transpose(ops.tanh(x), 0, 1)
-
-    return Graph("layers", build, [TensorType(F32, ["n", 64], CPU)])
-
-
-def gathering() -> Graph:
-    kinds = [TensorType(F32, ["n", 4], CPU), TensorType(I64, ["k"], CPU)]
-    return Graph("gathering", lambda x, i: ops.gather(x, i, 0), kinds)
+def test_no_number_of_threads_changes_a_step() -> None:
+    b = ProgramBuilder()
+    x = b.argument()
+    b.launch("large", b.const(1000), [x], cost=LARGE)
+    b.launch("small", b.const(1000), [x], cost=Cost(bytes=((8,),)))
+    program = b.finish()
+    values = [0] * program.slots
+    values[program.body[3]] = 1000
+    assert {tuple(Sharing(program, Threads(n, 0)).steps(values)) for n in (2, 3, 64)} == {(1, 0)}
+    assert not any(Sharing(program, ALONE).steps(values))
 
 
-def loaded(graph: Graph, threads: int) -> Model:
+def test_words_that_threads_contend_for_have_lines_of_their_own() -> None:
+    lines = [word // LINE for word in (PoolWord.LOCK, PoolWord.KERNEL, PoolWord.TICKET, PoolWord.DONE, PoolWord.WAKES)]
+    assert len(set(lines)) == len(lines) and max(PoolWord) < SIZE and len(set(PoolWord)) == len(PoolWord)
+
+
+def softmax(threads: int | None) -> Model:
+    with Graph("softmax", input_types=[TensorType(F32, ["m", "n"], CPU)]) as graph:
+        graph.output(ops.softmax(graph.inputs[0].tensor))
     return InferenceSession(num_threads=threads).load(graph)
 
 
-@pytest.mark.usefixtures("everything_shared")
-def test_bits_do_not_depend_on_the_number_of_threads() -> None:
-    models = {count: loaded(layers(), count) for count in COUNTS}
-    for rows in (0, 1, 2, 33, 257):
-        found = {count: [y.to_numpy() for y in model.execute(X[:rows])] for count, model in models.items()}
-        assert all(not difference(got, found[1]) for got in found.values()), rows
+def pick(threads: int) -> Model:
+    with Graph("pick", input_types=[TensorType(F32, ["m", "n"], CPU), TensorType(I64, ["k"], CPU)]) as graph:
+        table, rows = (value.tensor for value in graph.inputs)
+        graph.output(ops.gather(table, rows, axis=0) * 2.0)
+    return InferenceSession(num_threads=threads).load(graph)
 
 
-@pytest.mark.usefixtures("everything_shared")
-def test_the_lowest_index_fails_whoever_finds_it() -> None:
-    indices = np.arange(5000, dtype=np.int64) % 257
-    indices[[77, 78, 4000, 4999]] = 300, 301, -900, 999
-    wanted = None
-    for count in COUNTS:
-        model = loaded(gathering(), count)
-        for _ in range(20):
-            with pytest.raises(RuntimeError) as caught:
-                model.execute(X[:, :4].copy(), indices)
-            wanted = wanted or str(caught.value)
-            assert str(caught.value) == wanted and "300" in wanted
-        (fine,) = model.execute(X[:, :4].copy(), indices[:77])
-        assert np.array_equal(fine.to_numpy(), X[indices[:77], :4])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_the_lowest_index_is_told_whoever_fails_first(threads: int) -> None:
+    table, rng = np.ones((7, 300), np.float32), np.random.default_rng(threads)
+    with finely_shared():
+        model = pick(threads)
+        model.execute(table, np.zeros(900, np.int64))
+    for _ in range(30):
+        rows = np.zeros(900, np.int64)
+        bad = np.sort(rng.choice(900, 40, replace=False))
+        rows[bad] = rng.integers(7, 1000, 40)
+        with pytest.raises(RuntimeError) as caught:
+            model.execute(table, rows)
+        assert f"{rows[bad[0]]} at element {bad[0]}" in str(caught.value)
+        assert (model.execute(table, rows * 0)[0].to_numpy() == 2).all()
 
 
-def test_work_is_cut_by_what_it_costs_alone() -> None:
-    """Little work is not shared; much of it is cut into at most MOST_CHUNKS pieces, which cover it."""
-    cost = Cost(bytes=((1, 0),))
-    assert pool.step_for(1000, cost, [100]) == 0 and pool.step_for(1, cost, [10**9]) == 0
-    step = pool.step_for(10**6, cost, [10**9])
-    assert 1 <= -(-(10**6) // step) <= MOST_CHUNKS
-    assert pool.step_for(7, cost, [10**9]) == 1
+def test_callers_that_find_the_pool_taken_run_alone() -> None:
+    """Eight threads of Python execute one model that shares all its launches, and one of each's own."""
+    inputs = [np.random.default_rng(k).standard_normal((64, 100 + k), np.float32) for k in range(8)]
+    alone = softmax(1)
+    want = [alone.execute(x)[0].to_numpy().tobytes() for x in inputs]
+    wrong: list[int] = []
+    with finely_shared():
+        shared = softmax(3)
+        own = [softmax(k % 3 + 2) for k in range(8)]
+
+        def work(k: int) -> None:
+            buffer = Buffer.from_numpy(inputs[k])
+            for _ in range(150):
+                wrong.extend(k for m in (shared, own[k]) if m.execute(buffer)[0].to_numpy().tobytes() != want[k])
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
 
 
-def test_python_threads_share_models_and_the_pool() -> None:
-    """Eight threads, each with a model of its own and one of all: whoever finds the pool taken runs alone."""
-    shared = loaded(layers(), 2)
-    wanted = [y.to_numpy() for y in shared.execute(X)]
-    wrong: list[str] = []
-
-    def work(number: int) -> None:
-        own = loaded(layers(), 1 + number % 3)
-        for _ in range(10):
-            for model in (own, shared):
-                if found := difference([y.to_numpy() for y in model.execute(X)], wanted):
-                    wrong.append(found)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not any(thread.is_alive() for thread in threads) and not wrong
-
-
-SCRIPT = """
-import multiprocessing, sys, zlib
+HEAD = """
+import os, sys, warnings
 import numpy as np
-from pelton.dtype import DType
-from pelton.engine import InferenceSession
-from pelton.graph import DeviceRef, Graph, TensorType, ops
-X = np.random.default_rng(0).standard_normal((512, 1024)).astype(np.float32)
-def load():
-    kind = TensorType(DType.float32, ["n", 1024], DeviceRef.CPU())
-    return InferenceSession(num_threads=2).load(Graph("rows", lambda x: ops.softmax(ops.gelu(x)), [kind]))
-def total(model):
-    return zlib.crc32(model.execute(X)[0].to_numpy().tobytes())
-def child(queue, model):
-    queue.put(total(model or load()))
-if __name__ == "__main__":
-    model = load()
-    sums = [total(model) for _ in range(3)]
-    for way in sys.argv[1:]:
-        context = multiprocessing.get_context(way)
-        queue = context.Queue()
-        workers = [context.Process(target=child, args=(queue, model if way == "fork" else None)) for _ in range(2)]
-        for worker in workers:
-            worker.start()
-        sums += [queue.get(timeout=100) for _ in workers]
-        for worker in workers:
-            worker.join(100)
-            assert worker.exitcode == 0
-        sums.append(total(model))
-    print(len(set(sums)), len(sums))
+from pelton.tests.unit.test_runtime_pool import softmax
+from pelton.tests.support.threads import threads_here
+warnings.simplefilter("ignore", DeprecationWarning)  # Python does not like forks of processes with threads; we do
+x = np.random.default_rng(0).standard_normal((512, 1000), np.float32)
 """
 
 
-def outcome(tmp_path: Path, script: str, *ways: str) -> str:
-    """The last line that the script prints."""
-    file = tmp_path / "script.py"
-    file.write_text(script)
-    return fresh(file, *ways, PELTON_CACHE_DIR=tmp_path / "cache").splitlines()[-1]
+def test_threads_start_with_the_first_launch_that_is_worth_them() -> None:
+    printed = fresh(
+        HEAD + "before = threads_here()\n"
+        "small, model, more = x[:2], softmax(3), softmax(4)\n"
+        "for m, a in ((model, small), (model, x), (model, x), (more, x), (softmax(2), x), (softmax(1), x)):\n"
+        "    m.execute(a); print(threads_here() - before)"
+    )
+    assert printed.split() == ["0", "2", "2", "3", "3", "3"]
 
 
-@pytest.mark.parametrize("way", ["fork", "spawn"])
-def test_processes_made_after_the_pool_was_used(way: str, tmp_path: Path) -> None:
-    assert outcome(tmp_path, SCRIPT, way) == "1 6"
+def test_one_cpu_means_no_workers() -> None:
+    printed = fresh(
+        "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n" + HEAD + "before = threads_here()\n"
+        "model = softmax(None)\nmodel.execute(x)\nprint(threads_here() - before)"
+    )
+    assert printed.split() == ["0"]
 
 
-def test_the_process_ends_while_workers_look_for_work(tmp_path: Path) -> None:
-    assert outcome(tmp_path, f"{SCRIPT}    total(model)\n") == "1 3"
+def test_a_forked_child_makes_workers_of_its_own() -> None:
+    """Parents fork while their workers run; children of children too; no result is another."""
+    code = (
+        "from threading import Thread\n"
+        "model = softmax(3)\n"
+        "want = model.execute(x)[0].to_numpy().tobytes()\n"
+        "def check(): assert model.execute(x)[0].to_numpy().tobytes() == want\n"
+        "busy = [Thread(target=lambda: [check() for _ in range(60)]) for _ in range(2)]\n"
+        "for thread in busy: thread.start()\n"
+        "for generation in range(6):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        assert threads_here() == 1\n"
+        "        check(); check()\n"
+        "        assert threads_here() == 3\n"
+        "        grandchild = os.fork()\n"
+        "        if grandchild == 0:\n"
+        "            check(); os._exit(7)\n"
+        "        os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "    check()\n"
+        "for thread in busy: thread.join()\n"
+    )
+    assert fresh(HEAD + code).split() == ["7"] * 6
 
 
-@pytest.mark.parametrize(("threads", "workers"), [(1, 0), (2, 1), (4, 3)])
-def test_how_many_workers_there_are(threads: int, workers: int, tmp_path: Path) -> None:
-    """One fewer than a session may use, since the thread that calls takes part; none before something is shared."""
-    script = SCRIPT.replace("num_threads=2", f"num_threads={threads}")
-    script = script.replace("    sums =", "    before = tasks()\n    sums =")
-    script += "    print(tasks() - before)\n"
-    tasks = "import os\ndef tasks():\n    return len(os.listdir('/proc/self/task'))\n"
-    assert outcome(tmp_path, tasks + script) == str(workers)
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_multiprocessing(method: str) -> None:
+    code = (
+        "import multiprocessing, pelton.tests.unit.test_runtime_pool as here\n"
+        "model = softmax(3); model.execute(x)\n"
+        f"with multiprocessing.get_context('{method}').Pool(2) as workers:\n"
+        "    for got in workers.map(here.result_of, range(4)): print(got == here.result_of(0))\n"
+    )
+    assert fresh(HEAD + code).split() == ["True"] * 4
+
+
+def result_of(_: int) -> bytes:
+    """What a worker of multiprocessing computes with three threads."""
+    x = np.random.default_rng(0).standard_normal((512, 1000), np.float32)
+    return softmax(3).execute(x)[0].to_numpy().tobytes()
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit()", "import threading; threading.Thread(target=lambda: None).start()"])
+def test_a_process_ends_while_its_workers_look_for_work(end: str) -> None:
+    code = f"model = softmax(8)\nfor _ in range(20): model.execute(x)\nprint(threads_here() > 7)\n{end}"
+    for _ in range(2):
+        assert fresh(HEAD + code).split() == ["True"]
+
+
+def test_workers_sleep_and_are_woken() -> None:
+    code = (
+        "import time\nfrom pelton.runtime.pool import _pool\nfrom pelton.support.pool_words import PoolWord\n"
+        "model = softmax(4)\nwant = model.execute(x)[0].to_numpy().tobytes()\n"
+        "for _ in range(10):\n"
+        "    while _pool[0][PoolWord.SLEEPING] != 3: time.sleep(0.001)\n"
+        "    wakes = _pool[0][PoolWord.WAKES]\n"
+        "    assert model.execute(x)[0].to_numpy().tobytes() == want\n"
+        "    print(_pool[0][PoolWord.WAKES] - wakes)\n"
+    )
+    assert fresh(HEAD + code).split() == ["1"] * 10
