@@ -76,13 +76,19 @@ class GuardedPool:
 def execute(model: Model, inputs: list[Any], at_end: bool) -> None:
     """One run on guarded memory."""
     kept: list[Guarded] = []
+    usual = plan.pool, plan.rounded
     plan.pool, plan.rounded = GuardedPool(kept, at_end), int  # pyright: ignore[reportAttributeAccessIssue]
     kept += [Guarded(x.nbytes, at_end) for x in inputs]
     runner: Any = model._executable.run  # pyright: ignore[reportPrivateUsage]
     runner._frames.clear()
-    with contextlib.suppress(PeltonError):  # sizes that the graph refuses
-        model.execute(*(g.array(x) for g, x in zip(kept, inputs, strict=True)))
-    runner._frames.clear()
+    runner._layouts.clear()
+    try:
+        with contextlib.suppress(PeltonError):  # sizes that the graph refuses
+            model.execute(*(g.array(x) for g, x in zip(kept, inputs, strict=True)))
+    finally:
+        plan.pool, plan.rounded = usual
+        runner._frames.clear()
+        runner._layouts.clear()
 
 
 def run(recipe: Recipe, all_sizes: list[Sizes]) -> None:
