@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,19 +23,26 @@ _BATCH = 1 << 14
 """Threads that run together: enough to hide NumPy's cost per call, few enough to stay in the cache."""
 
 
+class Place(NamedTuple):
+    """A pointer into a buffer of bytes. Places in one buffer see each other's writes."""
+
+    memory: Array
+    offset: int
+
+
 def emulate(
     ptx: str,
     entry: str,
     grid: int,
     block: int,
-    args: Sequence[Array | int | float],
+    args: Sequence[Array | Place | int | float],
     shared: int = 0,
     *,
     check_races: bool = True,
     limit: int = 1_000_000,
 ) -> None:
     """Runs `entry` with `grid` blocks of `block` threads; arrays in `args` are global buffers and are changed in
-    place.
+    place; a `Place` points into one.
 
     `shared` is the size of dynamic shared memory in bytes, `limit` the most basic blocks a batch may execute. Blocks
     run in batches, in order. Raises a subclass of `EmulationError` (errors.py) for anything a GPU would not forgive.
@@ -47,9 +55,12 @@ def emulate(
         names = ", ".join(v.name for v, _ in program.parameters)
         raise ValueError(f"{entry} takes {len(program.parameters)} arguments ({names}), got {len(args)}")
     buffers = [(f"argument {k}", a) for k, a in enumerate(args) if isinstance(a, np.ndarray)]
-    memory = Global(program.constants, buffers)
+    held = {id(a.memory): (f"the memory of argument {k}", a.memory) for k, a in enumerate(args) if isinstance(a, Place)}
+    memory = Global(program.constants, [*buffers, *held.values()])
+    places = dict(zip(held, memory.addresses[len(buffers) :], strict=True))
+    given = [places[id(a.memory)] + a.offset if isinstance(a, Place) else a for a in args]
     races = Tracker(memory.bytes.size) if check_races else None
-    launch = Launch(program, memory, _parameters(program, args, memory), grid, block, shared, races)
+    launch = Launch(program, memory, _parameters(program, given, memory), grid, block, shared, races)
     with np.errstate(all="ignore"):
         for first in range(0, grid, batch := max(_BATCH // block, 1)):
             run(Machine(launch, first, min(batch, grid - first)), code, limit)
