@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from pelton.dtype import DType
 from pelton.program import Arena, Cost, Output, Polynomial, Program, Reports, Site, SizeOf, check_program
 from pelton.support.errors import ArtifactError
-from pelton.support.files import read_regular, write_atomically
+from pelton.support.files import read_file, write_atomically
 
 MAGIC = b"\x93PELTON\n"
 FORMAT_VERSION = 1
@@ -92,12 +92,7 @@ class Artifact(NamedTuple):
             file = Path(path)
         except TypeError as error:  # a path of bytes
             raise ArtifactError(f"a path is a text: {error}") from error
-        try:
-            data = read_regular(file)
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise ArtifactError(f"cannot read {file}: {reason or error}") from error
-        return cls.from_bytes(data, str(file))
+        return cls.from_bytes(read_file(file, ArtifactError), str(file))
 
     def to_bytes(self) -> bytes:
         """The content of the file."""

@@ -25,7 +25,7 @@ from pelton.runtime.weights import bind_weights
 from pelton.support import knobs, options
 from pelton.support.cores import physical_cores
 from pelton.support.errors import ArgumentTypeError, CompileError, GraphError, ReadError, shown
-from pelton.support.files import read_regular
+from pelton.support.files import no_model
 from pelton.support.options import AssertLevel, LogLevel, Options, SplitKReductionPrecision
 
 if TYPE_CHECKING:
@@ -333,24 +333,10 @@ def _source(model: Any) -> _Source:
         raise CompileError(error.message, **error.details._asdict()) from error
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> ModuleOp:
     """The module in a `.mlir` file, checked. Raises CompileError for no file, and for one that holds no IR."""
     if path.suffix != ".mlir":
-        raise ReadError(
-            f"{path} is of no kind that can be loaded"
-            + ("; an ONNX reader does not exist yet" * (path.suffix == ".onnx")),
-            expected="a .mlir or a .pelton file",
-            got=path.suffix or "no suffix",
-        )
-    from pelton.dialects.check import check_module
-    from pelton.dialects.context import new_context
-    from pelton.dialects.reader import read_module
+        raise no_model(path)
+    from pelton.dialects.reader import read_mlir
 
-    try:
-        data = read_regular(path)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ReadError(f"cannot read {path}: {reason or error}") from error
-    module = read_module(new_context(), data, str(path))
-    check_module(module)  # before anything prints it
-    return module
+    return read_mlir(path)

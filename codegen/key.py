@@ -19,6 +19,10 @@ from pelton.codegen.source import Source
 from pelton.support.options import Options
 
 ROOT = Path(__file__).parents[1]
+MODEL_FILES = (
+    "compiler.py", "artifact.py", "program.py", "program_builder.py", "support/levels.py", "support/options.py",
+)  # fmt: skip
+"""What an artifact depends on beside the folders of the compiler."""
 COMPILERS = ("numba", "llvmlite", "numpy")
 
 
@@ -53,7 +57,14 @@ def model_key(text: str, constants: Mapping[str, Any], target: CpuTarget, option
     `constants`: name → NumPy array.
     """
     digest = hashlib.blake2b(toolchain("dialects", "passes"), digest_size=24)
-    for file in ("compiler.py", "artifact.py", "program.py", "program_builder.py", "support/options.py"):
+    for file in (
+        "compiler.py",
+        "artifact.py",
+        "program.py",
+        "program_builder.py",
+        "support/levels.py",
+        "support/options.py",
+    ):
         digest.update((ROOT / file).read_bytes())
     for part in (text, target.name, repr(options)):
         digest.update(part.encode() + b"\0")

@@ -20,6 +20,7 @@ from pelton.custom.bodies import keep
 from pelton.custom.closure import text_of
 from pelton.custom.registry import MARK, CustomOp, collecting
 from pelton.support.errors import GraphTypeError, ReadError
+from pelton.support.files import read_file
 
 Ops = Mapping[str, CustomOp]
 
@@ -94,12 +95,8 @@ def _of_path(path: Path, empty: bool) -> Ops:
 
 def _of_file(path: Path, package: bool = False, empty: bool = False) -> Ops:
     """The ops that a file registers; it runs only where its content is new."""
-    try:
-        path = path.resolve()
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ReadError(f"cannot read {path}: {reason or error}") from error
+    data = read_file(path)
+    path = path.resolve()
     key = str(path), hashlib.blake2b(data, digest_size=8).hexdigest()
     with _lock:
         if key not in _LOADED:

@@ -8,38 +8,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
+from pelton.custom.operators import ARITHMETIC, COMPARISONS, operator
 from pelton.dtype import DType
-
-operator: Any = import_module("operator")  # whose types say nothing of what it is used on here
 
 SIMPLE = (bool, int, float, str, type(None))
 
-BINARY: Mapping[type[ast.operator], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
+FOLDED: Mapping[type[ast.AST], Callable[..., Any]] = {
+    **ARITHMETIC,
+    **COMPARISONS,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
-}
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+"""Operators that are computed where all operands are constants."""
 MISSING = object()
 LARGEST = 1 << 64
 
@@ -119,16 +103,16 @@ class Specializer(ast.NodeTransformer):
         return self._rest(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        return self._folded(self._rest(node), BINARY.get(type(node.op)), node.left, node.right)
+        return self._folded(self._rest(node), FOLDED.get(type(node.op)), node.left, node.right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        return self._folded(self._rest(node), UNARY.get(type(node.op)), node.operand)
+        return self._folded(self._rest(node), FOLDED.get(type(node.op)), node.operand)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self._rest(node)
         if len(node.ops) != 1:
             return node
-        return self._folded(node, COMPARE.get(type(node.ops[0])), node.left, node.comparators[0])
+        return self._folded(node, FOLDED.get(type(node.ops[0])), node.left, node.comparators[0])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         self._rest(node)

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, NameLoc, UnknownLoc, f64, i1, i64
-from xdsl.interfaces import HasFolderInterface
+from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -116,7 +117,7 @@ class NnOp(IRDLOperation, HasFolderInterface, HasEffects):
     @classmethod
     def make(cls, *operands: SSAValue, location: Any = None, **properties: Attribute) -> Self:
         """A new op with inferred result types. Raises VerifyException where `infer` does."""
-        count = cls.result_count(operands, properties)
+        count = len(cls.get_irdl_definition().results)
         op = cls.create(
             operands=operands,
             properties=properties,
@@ -131,11 +132,6 @@ class NnOp(IRDLOperation, HasFolderInterface, HasEffects):
         for result, t in zip(op.results, types, strict=True):
             result._type = t  # pyright: ignore[reportPrivateUsage]  # the one place where an op gets its types late
         return op
-
-    @classmethod
-    def result_count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        """How many results an op of this class has."""
-        return 1
 
     def verify_(self) -> None:
         expected, got = list(self.infer()), [r.type for r in self.results]
@@ -211,6 +207,16 @@ def _print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> 
             case _:
                 printer.print_attribute(value)
     printer.print_string("}")
+
+
+class Canonical(NnOp, HasCanonicalizationPatternsInterface):
+    """An op that has rules in `nn/patterns.py`."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from pelton.dialects.nn.patterns import patterns_for
+
+        return patterns_for(cls)
 
 
 class Pointwise(NnOp):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from difflib import get_close_matches
+from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
@@ -20,7 +21,10 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer
 
+from pelton.dialects.check import check_module
+from pelton.dialects.context import new_context
 from pelton.support.errors import ReadError
+from pelton.support.files import read_file
 
 REWORDED = {
     "Could not parse entire input!": "expected an operation",
@@ -91,6 +95,13 @@ def _unknown_op(ctx: Context, name: str) -> str:
         return f"unknown dialect '{dialect}' (known: {', '.join(sorted(dialects))})"
     near = get_close_matches(name, [op.name for op in ctx.loaded_ops], n=1)
     return f"unknown operation '{name}'" + (f", did you mean '{near[0]}'?" if near else "")
+
+
+def read_mlir(path: Path) -> ModuleOp:
+    """The module in a file, checked. Raises ReadError for no file or no IR, VerifyError for IR that is wrong."""
+    module = read_module(new_context(), read_file(path), str(path))
+    check_module(module)  # before anything prints it
+    return module
 
 
 def read_module(ctx: Context, data: bytes | str, name: str, line_offset: int = 0) -> ModuleOp:

@@ -10,9 +10,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from pelton.dialects.check import check_module
-from pelton.dialects.context import new_context
-from pelton.dialects.reader import read_module
+from pelton.dialects.reader import read_mlir
 from pelton.dialects.types import BufferType, TensorType
 from pelton.support.errors import ReadError
 
@@ -20,12 +18,7 @@ from pelton.support.errors import ReadError
 def read_graph(path: str | PathLike[str]) -> tuple[ModuleOp, FuncOp]:
     """The module in a file, and its function. RuntimeError naming the path where it cannot be read or is no graph."""
     name = str(path)
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot read the graph {name}", got=error.strerror or str(error)) from error
-    module = read_module(new_context(), data, name)
-    check_module(module)
+    module = read_mlir(Path(path))
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
     if len(functions) != 1:
         raise ReadError(f"{name} is no graph", expected="one func.func", got=f"{len(functions)} functions")

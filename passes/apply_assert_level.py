@@ -32,8 +32,8 @@ from pelton.dialects.nn import AssertOp, CustomOp, RebindOp, ReshapeOp, WeightOp
 from pelton.dialects.op import NnOp, Pointwise
 from pelton.dialects.removal import orphans, remove
 from pelton.dialects.types import TensorType
-from pelton.support.errors import CompileError
-from pelton.support.options import AssertLevel
+from pelton.passes import expect_option
+from pelton.support.levels import AssertLevel
 
 LEVELS = tuple(level.value for level in AssertLevel)
 PICKS = (Pointwise, ReshapeOp, RebindOp, WeightOp)
@@ -48,10 +48,7 @@ class ApplyAssertLevel(ModulePass):
     level: str = "safe"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.level not in LEVELS:
-            raise CompileError(
-                "there is no such assert level", stage=self.name, expected=f"one of {', '.join(LEVELS)}", got=self.level
-            )
+        expect_option(self.name, "there is no such assert level", self.level, LEVELS)
         found = [o for o in op.walk() if isinstance(o, Checked)]
         asserts = [o for o in found if isinstance(o, AssertOp)]
         match self.level:

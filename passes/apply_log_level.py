@@ -16,8 +16,8 @@ from xdsl.passes import ModulePass
 from pelton.dialects.nn import TraceOp
 from pelton.dialects.nn.messages import LEVELS
 from pelton.dialects.removal import remove
-from pelton.support.errors import CompileError
-from pelton.support.options import LogLevel
+from pelton.passes import expect_option
+from pelton.support.levels import LogLevel
 
 KNOWN = tuple(level.value for level in LogLevel)
 
@@ -30,10 +30,7 @@ class ApplyLogLevel(ModulePass):
     level: str = "warning"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.level not in KNOWN:
-            raise CompileError(
-                "there is no such log level", stage=self.name, expected=f"one of {', '.join(KNOWN)}", got=self.level
-            )
+        expect_option(self.name, "there is no such log level", self.level, KNOWN)
         lowest = len(LEVELS) if self.level == LogLevel.NOTSET.value else LEVELS.index(self.level)
         traces = [o for o in op.walk() if isinstance(o, TraceOp)]
         remove([o for o in traces if LEVELS.index(o.level.data) < lowest])

@@ -23,8 +23,8 @@ from pelton.kernels.choices import choose, mark
 from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
 from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
+from pelton.passes import expect_option
 from pelton.passes.choosing.split_products import PRECISIONS, SplitProduct
-from pelton.support.errors import CompileError
 
 TARGETS = (*TILE, "cuda")
 
@@ -43,18 +43,12 @@ class ChooseKernels(ModulePass):
     split_k_precision: str = "accum"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self._check("target", self.target, TARGETS)
-        self._check("top-k", self.top_k, tuple(KERNELS))
-        self._check("split-k-precision", self.split_k_precision, PRECISIONS)
+        expect_option(self.name, "choose-kernels has no such target", self.target, TARGETS)
+        expect_option(self.name, "choose-kernels has no such top-k", self.top_k, tuple(KERNELS))
+        expect_option(self.name, "choose-kernels has no such split-k-precision", self.split_k_precision, PRECISIONS)
         PatternRewriteWalker(SplitProduct(self.split_k_precision), apply_recursively=False).rewrite_module(op)
         PatternRewriteWalker(ChooseProduct(self.target), apply_recursively=False).rewrite_module(op)
         PatternRewriteWalker(ChooseTopK(self.target, self.top_k), apply_recursively=False).rewrite_module(op)
-
-    def _check(self, option: str, got: str, known: tuple[str, ...]) -> None:
-        if got not in known:
-            raise CompileError(
-                f"choose-kernels has no such {option}", stage=self.name, expected=f"one of {', '.join(known)}", got=got
-            )
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from pelton.dialects import plan
-from pelton.support.errors import CompileError
-
-MODES = ("off", "on", "detailed")
+from pelton.passes import expect_option
+from pelton.support.levels import PROFILING_MODES
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,7 @@ class InsertMarks(ModulePass):
     mode: str = "on"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.mode not in MODES:
-            raise CompileError(
-                "no such mode of profiling", stage=self.name, expected=f"one of {', '.join(MODES)}", got=self.mode
-            )
+        expect_option(self.name, "no such mode of profiling", self.mode, PROFILING_MODES)
         for function in op.body.block.ops:
             if isinstance(function, plan.FuncOp) and self.mode != "off":
                 _mark_steps(function, detailed=self.mode == "detailed")

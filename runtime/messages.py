@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pelton.program import NOTHING, RING_BYTES, RING_WORDS, Program, Site
 from pelton.support.errors import AssertionFailed
+from pelton.support.levels import LOGGING
 
 if TYPE_CHECKING:
     from pelton.runtime.shown import Shown
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 Places = Mapping[int, str]
 """The user's line (`file:line:column`) of an op, by its number in the user's module."""
-LEVELS = {"trace": 5, "debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
-"""Python's numbers of the levels; `logging` has no name for the first."""
 
 
 class Messages:
@@ -106,13 +105,11 @@ class Messages:
         return self._places.get(site.ordinal, "")
 
 
-class Failed(tuple[int, list[str]]):
+class Failed(NamedTuple):
     """A failed check that is reported: the lowest index, and the values there as text."""
 
-    __slots__ = ()
-
-    def __new__(cls, index: int, values: list[str]) -> Failed:
-        return super().__new__(cls, (index, values))
+    place: int
+    values: list[str]
 
 
 def failure(site: Site, place: str, index: int, values: Sequence[str]) -> AssertionFailed:
@@ -141,7 +138,7 @@ def say(site: Site, place: str, values: Sequence[Shown]) -> None:
     shown = [value.as_text() for value in values]
     between, first = (", ", ": ") if not any("\n" in text for text in shown) else ("\n", "\n")
     text = _head(site, place) + (first + between.join(shown) if shown else "")
-    logging.getLogger("pelton").log(LEVELS[site.level], "%s", text)
+    logging.getLogger("pelton").log(LOGGING[site.level], "%s", text)
 
 
 def warn(text: str) -> None:

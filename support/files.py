@@ -1,19 +1,63 @@
-"""Files, whole or not at all. Enters: a path, and bytes to write. Leaves: bytes. Artifacts, cache and dumps use it."""
+"""Files, whole or not at all. Enters: a path, and bytes to write. Leaves: bytes, or an error that names the path.
+
+Whatever a user names is read through here: models, artifacts, weights, arrays, extensions.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+from pelton.support.errors import PeltonError, ReadError
 
 
-def read_regular(path: Path) -> bytes:
-    """The content of a regular file: a pipe or a device could keep a reader waiting, or never end. Raises OSError."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+@contextmanager
+def open_regular(path: Path, error: type[PeltonError] = ReadError) -> Generator[BinaryIO]:
+    """A regular file, to be read in the block: a pipe or a device could keep a reader waiting, or never end.
+
+    Raises `error` naming the path and why it cannot be read.
+    """
+    try:
+        with _opened(path) as file:
+            yield file
+    except OSError as found:
+        raise error(f"cannot read {path}: {found.strerror or found}") from found
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Opened without waiting for whoever writes to a pipe. Raises OSError."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError as error:  # a NUL in the path, or what no file system can write
+        raise OSError(errno.EINVAL, str(error)) from error
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, "it is no regular file")
+
+
+def read_file(path: Path, error: type[PeltonError] = ReadError) -> bytes:
+    """The content of a regular file. Raises `error` naming the path and why it cannot be read."""
+    with open_regular(path, error) as file:
         return file.read()
+
+
+def no_model(path: Path) -> ReadError:
+    """The error for a path of a kind that no model is read from."""
+    return ReadError(
+        f"{path} is of no kind that can be loaded"
+        + ("; an ONNX reader does not exist yet" if path.suffix == ".onnx" else ""),
+        expected="a .mlir or a .pelton file",
+        got=path.suffix or "no suffix",
+    )
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from pelton.support.errors import KnobError
+from pelton.support.levels import PROFILING_MODES, AssertLevel, LogLevel
 
 T = TypeVar("T", covariant=True)
 
@@ -84,9 +85,8 @@ def _folder(text: str) -> Path:
         raise ValueError(text) from error
 
 
-LOG_LEVELS = ("NOTSET", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-ASSERT_LEVELS = ("NONE", "WARN", "SAFE", "ALL")
-PROFILING_MODES = ("off", "on", "detailed")
+LOG_LEVELS = tuple(LogLevel.__members__)
+ASSERT_LEVELS = tuple(AssertLevel.__members__)
 CPU_CAPS = ("baseline", "avx2", "avx512")
 MAX_THREADS = 4096
 

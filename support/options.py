@@ -13,31 +13,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from pelton.support import knobs
 from pelton.support.errors import ArgumentError, ArgumentTypeError, KnobError, shown
+from pelton.support.levels import PROFILING_MODES, AssertLevel, LogLevel
 
 E = TypeVar("E", bound=Enum)
-
-
-class LogLevel(str, Enum):  # noqa: UP042  (a StrEnum's str() is another)
-    """Messages at or above a session's level are compiled in. NOTSET removes all of them."""
-
-    NOTSET = "notset"
-    TRACE = "trace"
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-    CRITICAL = "critical"
-
-
-class AssertLevel(Enum):
-    """Which asserts are compiled in: NONE none; WARN all, reporting instead of failing; SAFE those that guard memory or
-    cost O(1) per op; ALL all of them.
-    """
-
-    NONE = "none"
-    WARN = "warn"
-    SAFE = "safe"
-    ALL = "all"
 
 
 class SplitKReductionPrecision(IntEnum):
@@ -102,8 +80,8 @@ def _unknown(kind: type[E], value: object) -> E:
 
 def profiling_mode(value: object) -> str:
     """One of the modes, as it is. Raises ValueError listing them."""
-    if not isinstance(value, str) or value not in knobs.PROFILING_MODES:
-        modes = ", ".join(map(repr, knobs.PROFILING_MODES))
+    if not isinstance(value, str) or value not in PROFILING_MODES:
+        modes = ", ".join(map(repr, PROFILING_MODES))
         raise ArgumentError(f"{shown(value)} is no mode of profiling", expected=f"one of {modes}")
     return value
 

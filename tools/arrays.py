@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from math import prod
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.support.errors import ReadError, WeightError
-from pelton.support.files import write_atomically
+from pelton.support.files import open_regular, read_file, write_atomically
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,18 +26,9 @@ if TYPE_CHECKING:
 NPY_MAGIC = b"\x93NUMPY"
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's content. Raises ReadError naming the path and why it cannot be read."""
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ReadError(f"cannot read {path}: {reason or error}") from error
-
-
 def read_npy(path: Path, info: TensorInfo) -> NDArray[Any]:
     """The array in a `.npy` file for the input `info`: in C order and in this machine's byte order."""
-    data = read_bytes(path)
+    data = read_file(path)
     if not data.startswith(NPY_MAGIC):
         raise ReadError(f"{path} is no .npy file", expected=f"{NPY_MAGIC!r} at its begin", got=repr(data[:8]))
     return usable(_parsed(data, str(path)), info.dtype)
@@ -104,15 +96,13 @@ def _read_npz(path: Path, wanted: Mapping[str, TensorInfo]) -> dict[str, NDArray
     """`numpy.savez` writes a zip of `NAME.npy` files."""
     found: dict[str, NDArray[Any]] = {}
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             for entry in archive.namelist():
                 name = entry.removesuffix(".npy")
                 if name in wanted:
                     found[name] = _parsed(archive.read(entry), f"{path}: {entry}")
     except ReadError:
         raise
-    except OSError as error:
-        raise ReadError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # zipfile and zlib raise whatever they stumble over
         raise ReadError(f"{path} is no .npz file: {error}", expected="what numpy.savez writes") from error
     return found
@@ -122,11 +112,10 @@ def _read_safetensors(path: Path, wanted: Mapping[str, TensorInfo]) -> dict[str,
     """The file is mapped: a weight is read where it is used. Format: 8 bytes of length, a JSON header, all tensors."""
     import numpy as np
 
-    try:
-        mapped: NDArray[Any] = np.asarray(np.memmap(path, np.uint8, "r"))
-    except (OSError, ValueError) as error:  # ValueError: it is empty
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ReadError(f"cannot read {path}: {reason or error}") from error
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise ReadError(f"{path} is damaged: it is empty", expected="a .safetensors file")
+        mapped: NDArray[Any] = np.asarray(np.memmap(file, np.uint8, "r"))
     try:
         end = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
         header: dict[str, Any] = json.loads(mapped[8:end].tobytes())

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from pelton import __version__
-from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, LOG_LEVELS, MAX_THREADS, PROFILING_MODES
+from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, LOG_LEVELS, MAX_THREADS
+from pelton.support.levels import PROFILING_MODES
 from pelton.tools.exits import DONE, ended_by
 
 TOOL = "pelton"

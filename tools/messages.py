@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import logging
 
+from pelton.support.levels import LOGGING
 from pelton.tools.exits import complain
-
-NUMBERS = {"trace": 5, "debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
-"""Python's numbers of our levels; it has no name for the first."""
 
 
 class _Lines(logging.Handler):
     """A line per record on what is stderr at that time."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        names = {number: name for name, number in NUMBERS.items()}
+        names = {number: name for name, number in LOGGING.items()}
         complain(f"{record.name} {names.get(record.levelno, record.levelname.lower())}: {record.getMessage()}\n")
 
 
@@ -28,6 +26,6 @@ LINES = _Lines()
 def show_from(level: str) -> None:
     """Show messages of this level and above; of `notset`, which a model compiles none for, those that are left."""
     logger = logging.getLogger("pelton")
-    logger.setLevel(NUMBERS.get(level, NUMBERS["warning"]))
+    logger.setLevel(LOGGING.get(level, LOGGING["warning"]))
     if LINES not in logger.handlers:
         logger.addHandler(LINES)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pelton.support.errors import ReadError
+from pelton.support.files import no_model
 from pelton.tools.exits import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -95,13 +95,8 @@ def open_model(path: Path, extensions: Sequence[str] = ()) -> Subject:
             graph = Graph(path.stem or "model", path=path)
             signature = describe(graph.module, graph.constants)
             return Subject(path, signature.inputs, signature.weights, graph=graph)
-        case suffix:
-            raise ReadError(
-                f"{path} is of no kind that can be loaded"
-                + ("; an ONNX reader does not exist yet" if suffix == ".onnx" else ""),
-                expected="a .mlir or a .pelton file",
-                got=suffix or "no suffix",
-            )
+        case _:
+            raise no_model(path)
 
 
 def named_pairs(texts: Sequence[str], flag: str, form: str) -> dict[str, str]:

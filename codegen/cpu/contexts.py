@@ -127,7 +127,7 @@ class KernelTarget(base.BaseContext):
         """How a call of `fn` is written."""
         word = fn if isinstance(fn, Word) else self.typing_context.words.get(fn)
         if word is None:
-            raise NotImplementedError(str(fn))
+            raise NotImplementedError(str(fn))  # how a context tells Numba that it has no such function
 
         def write(builder: Any, args: Sequence[Any], loc: Any = None) -> Any:
             emitter = Emitter(builder, self.cpu, self.typing_context.lanes)
@@ -159,7 +159,7 @@ class KernelTarget(base.BaseContext):
             return constant(element, 0, fromty.literal_value)
         if fromty == toty or shape_of(fromty) == shape_of(toty):
             return val
-        raise NotImplementedError(f"{fromty} where {toty} is needed")
+        raise NotImplementedError(f"{fromty} where {toty} is needed")  # and no such cast; it becomes a CompileError
 
 
 class KernelInterpreter(interpreter.Interpreter):

@@ -72,8 +72,7 @@ def _compiled(source: Source) -> tuple[str, str]:
         item.compile(signature)
     except Exception as error:
         raise _refused(source, error) from error
-    overload = item.overloads[signature]
-    return overload.library.get_llvm_str(), overload.fndesc.llvm_func_name
+    return item.inspect_llvm(signature), item.overloads[signature].fndesc.llvm_func_name
 
 
 def _words(source: Source) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, 
         raise CompileError(
             "Numba refuses a kernel's text", op="kernel.func", location=f"@{function.__name__}", got=str(error).strip()
         ) from error
-    library, mangled = result.library, result.fndesc.llvm_func_name
+    library, description = attrgetter("library", "fndesc")(result)
+    mangled = description.llvm_func_name
     kernel = library.get_function(mangled)
     compiler.kernel_fixup(kernel, False)
     nvvm.set_launch_bounds(kernel, (threads,))

@@ -6,19 +6,16 @@ held there, whatever is stored later. `evaluate` of a store changes the array th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import UnknownLoc
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.effects import DeclaredEffects, Effects
 from pelton.dialects.nn.ranges import Ranges
-from pelton.dialects.op import Array, NnOp, Requirement, Sizes
+from pelton.dialects.op import Array, Canonical, NnOp, Requirement, Sizes
 from pelton.dialects.types import BufferType, DimsAttr, TensorType
 
 
@@ -52,14 +49,8 @@ class BufferCreateOp(NnOp):
         return [np.zeros(reference.sizes_of(t.shape, sizes), reference.numpy_dtype(t.dtype))]
 
 
-class OnBuffer(NnOp, HasCanonicalizationPatternsInterface):
+class OnBuffer(Canonical):
     """An op that reads or writes a buffer."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
 
 
 @irdl_op_definition
@@ -86,10 +77,6 @@ class Storing(OnBuffer):
 
     source = operand_def(TensorType)
     target = operand_def(BufferType)
-
-    @classmethod
-    def result_count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        return 0
 
     def effects(self) -> Effects:
         return Effects(writes=(self.target,))

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
 from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr, UnknownLoc, i64
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -20,7 +18,7 @@ from pelton.dialects.dense import LIMIT, DenseAttr, parse_elements
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.expansion import Expansion
 from pelton.dialects.nn.shapes import shape_text
-from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Sizes
+from pelton.dialects.op import Array, Canonical, Index, NnOp, Pointwise, Read, Sizes
 from pelton.dialects.scalars import F64
 from pelton.dialects.types import DimsAttr, TensorType, is_float
 
@@ -45,7 +43,7 @@ class Declared(NnOp):
 
 
 @irdl_op_definition
-class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
+class ConstantOp(Declared, Pointwise, Canonical):
     """`nn.constant [1.0, 2.0] : !nn.tensor<[2], f32>`: a small tensor inside the IR, its elements row by row; `1.0` at
     rank 0.
     """
@@ -93,12 +91,6 @@ class ConstantOp(Declared, Pointwise, HasCanonicalizationPatternsInterface):
         for k in changes:
             found = b.select(b.compare("ge", linear, b.index(k)), b.constant(values[k], dtype), found)
         return found
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import i1
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
-from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Sizes
+from pelton.dialects.op import Array, Canonical, Index, NnOp, Pointwise, Read, Sizes
 from pelton.dialects.types import TensorType, bytes_of, is_bool, is_float, is_int, is_unsigned
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class Row:
     commutes: bool = False
 
 
-class Elementwise(Pointwise, HasCanonicalizationPatternsInterface):
+class Elementwise(Pointwise, Canonical):
     """Each result element is a function of the operands' elements at the same index."""
 
     def infer(self) -> Sequence[TensorType]:
@@ -83,12 +81,6 @@ class Elementwise(Pointwise, HasCanonicalizationPatternsInterface):
     def scalar(self, b: Scalars, *operands: SSAValue) -> SSAValue:
         """The element from the operands' elements, halves widened to f32; `element` rounds it to the result's dtype."""
         raise TypeError(f"'{self.name}' has an element of its own")
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
 
 
 def mismatch_remedy(x: TensorType, y: TensorType) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, i32, i64
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
@@ -18,8 +16,8 @@ from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import mismatch_remedy
 from pelton.dialects.nn.movement import Movement
 from pelton.dialects.nn.ranges import Ranges
-from pelton.dialects.nn.shapes import axis_of, replaced
-from pelton.dialects.op import Array, Index, Pointwise, Read, Requirement, Sizes
+from pelton.dialects.nn.shapes import HasAxis, replaced
+from pelton.dialects.op import Array, Canonical, Index, Pointwise, Read, Requirement, Sizes
 from pelton.dialects.types import DimsAttr, TensorType
 
 if TYPE_CHECKING:
@@ -66,17 +64,12 @@ class SliceOp(Movement):
 
 
 @irdl_op_definition
-class ConcatOp(Pointwise, HasCanonicalizationPatternsInterface):
+class ConcatOp(HasAxis, Pointwise, Canonical):
     """`nn.concat %a, %b, %c {axis = 0}`: the operands one after another along an axis; their other sizes are equal."""
 
     name = "nn.concat"
     inputs = var_operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
-
-    @property
-    def axis_index(self) -> int:
-        return axis_of(self, self.axis, self.tensor().rank)
 
     def infer(self) -> Sequence[TensorType]:
         if not self.operands:
@@ -118,15 +111,9 @@ class ConcatOp(Pointwise, HasCanonicalizationPatternsInterface):
             found = b.select(mine, value, found)
         return found
 
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
-
 
 @irdl_op_definition
-class GatherOp(Pointwise, Checked):
+class GatherOp(HasAxis, Pointwise, Checked):
     """`nn.gather %x, %indices {axis = 0}`: for each index, the slice of x at that place of the axis.
 
     The result has x's shape with the indices' shape in place of the axis. A negative index counts from the end. One
@@ -137,7 +124,6 @@ class GatherOp(Pointwise, Checked):
     name = "nn.gather"
     x = operand_def(TensorType)
     indices = operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
     GUARDS_MEMORY: ClassVar[bool] = True
 
@@ -148,10 +134,6 @@ class GatherOp(Pointwise, Checked):
     @property
     def recorded(self) -> Sequence[Attribute]:
         return (self.tensor(1).dtype,)
-
-    @property
-    def axis_index(self) -> int:
-        return axis_of(self, self.axis, self.tensor().rank)
 
     def infer(self) -> Sequence[TensorType]:
         t, indices, axis = self.tensor(0), self.tensor(1), self.axis_index

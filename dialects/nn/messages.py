@@ -6,23 +6,22 @@ them is decided by `apply-assert-level` and `apply-log-level`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.checks import Checked, Failure
 from pelton.dialects.effects import DeclaredEffects, Effects
 from pelton.dialects.kernel.checks import MOST_VALUES
-from pelton.dialects.op import Array, NnOp, Sizes
+from pelton.dialects.op import Array, Canonical, NnOp, Sizes
 from pelton.dialects.types import TensorType, is_bool
+from pelton.support.levels import LOGGING
 
-LEVELS = ("trace", "debug", "info", "warning", "error", "critical", "print")
+LEVELS = (*LOGGING, "print")
 """Of messages. `print` is above all others and goes to the standard output; the others are records of Python's
 `logging`.
 """
@@ -32,7 +31,7 @@ SEEN = Effects(ordered=True)
 
 
 @irdl_op_definition
-class AssertOp(Checked, HasCanonicalizationPatternsInterface):
+class AssertOp(Checked, Canonical):
     """`nn.assert %ok, %x {message = "x is positive"} : (T, U) -> ()`: every element of the condition has to be true.
 
     Up to 8 further values, of the condition's shape, are shown at the first element that is not. What comes later in
@@ -54,10 +53,6 @@ class AssertOp(Checked, HasCanonicalizationPatternsInterface):
     def recorded(self) -> Sequence[Attribute]:
         shown = self.operands[1:] or self.operands
         return [v.type.dtype for v in shown if isinstance(v.type, TensorType)]
-
-    @classmethod
-    def result_count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        return 0
 
     def infer(self) -> Sequence[TensorType]:
         condition = self.tensor()
@@ -91,12 +86,6 @@ class AssertOp(Checked, HasCanonicalizationPatternsInterface):
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         return None
 
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
-
 
 @irdl_op_definition
 class TraceOp(NnOp):
@@ -110,10 +99,6 @@ class TraceOp(NnOp):
     message = prop_def(StringAttr)
     traits = traits_def(DeclaredEffects())
     FOLDS: ClassVar[bool] = False
-
-    @classmethod
-    def result_count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        return 0
 
     def infer(self) -> Sequence[TensorType]:
         if self.level.data not in LEVELS:

@@ -9,32 +9,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
 from pelton.dialects.nn.shapes import broadcasts, shape_text
-from pelton.dialects.op import Array, Index, Pointwise, Read, Requirement, Sizes
+from pelton.dialects.op import Array, Canonical, Index, Pointwise, Read, Requirement, Sizes
 from pelton.dialects.types import DimsAttr, TensorType
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
 
 
-class Movement(Pointwise, HasCanonicalizationPatternsInterface):
+class Movement(Pointwise, Canonical):
     """One operand, whose elements the result has in other places. Any dtype."""
 
     x = operand_def(TensorType)
     result = result_def(TensorType)
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pelton.dialects.nn.patterns import patterns_for
-
-        return patterns_for(cls)
 
 
 @irdl_op_definition

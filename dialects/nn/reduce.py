@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from pelton.dialects.nn.elementwise import expect_kind
-from pelton.dialects.nn.shapes import axis_of, replaced
+from pelton.dialects.nn.shapes import HasAxis, replaced
 from pelton.dialects.op import Array, Reduction, Sizes
 from pelton.dialects.scalars import F32
 from pelton.dialects.types import TensorType, bytes_of, is_float
@@ -32,16 +31,11 @@ def chain(count: int, last: bool) -> int:
     return math.ceil(count / 32) + 6 if last else count
 
 
-class AxisReduction(Reduction):
+class AxisReduction(HasAxis, Reduction):
     """What the four primitive reductions share."""
 
     x = operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
-
-    @property
-    def axis_index(self) -> int:
-        return axis_of(self, self.axis, self.tensor().rank)
 
     @property
     def accumulator(self) -> Attribute:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr
+from xdsl.irdl import prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
@@ -24,6 +25,17 @@ def axis_of(op: NnOp, axis: IntegerAttr, rank: int) -> int:
     if not 0 <= value < rank:
         raise VerifyException(f"'{op.name}' expects an axis from 0 to {rank - 1} for {op.tensor()}, got {value}")
     return value
+
+
+class HasAxis(NnOp):
+    """An op whose property `axis` counts the axes of its first operand."""
+
+    axis = prop_def(IntegerAttr)
+
+    @property
+    def axis_index(self) -> int:
+        """0 ≤ axis < rank. Raises VerifyException for another."""
+        return axis_of(self, self.axis, self.tensor().rank)
 
 
 def broadcasts(size: Dim, to: Dim) -> bool:

@@ -20,7 +20,7 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.expansion import Expansion
-from pelton.dialects.nn.shapes import axis_of, replaced
+from pelton.dialects.nn.shapes import HasAxis, replaced
 from pelton.dialects.op import Array, Index, NnOp, Pointwise, Read, Requirement, Sizes
 from pelton.dialects.types import DimsAttr, TensorType
 
@@ -129,7 +129,7 @@ class TopKSortOp(Ranking):
 
 
 @irdl_op_definition
-class TakeAlongAxisOp(Pointwise):
+class TakeAlongAxisOp(HasAxis, Pointwise):
     """`nn.take_along_axis %x, %indices {axis = 1}`: for each index, the element at that place of its own row.
 
     For indices that ops made: nothing is checked, and one that is out of range reads the nearest element.
@@ -138,12 +138,7 @@ class TakeAlongAxisOp(Pointwise):
     name = "nn.take_along_axis"
     x = operand_def(TensorType)
     indices = operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
-
-    @property
-    def axis_index(self) -> int:
-        return axis_of(self, self.axis, self.tensor().rank)
 
     def infer(self) -> Sequence[TensorType]:
         t, indices, axis = self.tensor(0), self.tensor(1), self.axis_index

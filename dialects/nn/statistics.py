@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,22 +16,17 @@ from pelton.dialects.dims import Dim
 from pelton.dialects.nn.elementwise import expect_kind
 from pelton.dialects.nn.expansion import Expansion
 from pelton.dialects.nn.reduce import accumulator_of, chain, finite
-from pelton.dialects.nn.shapes import axis_of, replaced
-from pelton.dialects.op import Array, NnOp, Sizes
+from pelton.dialects.nn.shapes import HasAxis, replaced
+from pelton.dialects.op import Array, Sizes
 from pelton.dialects.types import TensorType, is_float
 
 
-class AlongAxis(NnOp):
+class AlongAxis(HasAxis):
     """An op of one tensor along one axis."""
 
     x = operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
     result = result_def(TensorType)
     traits = traits_def(Pure())
-
-    @property
-    def axis_index(self) -> int:
-        return axis_of(self, self.axis, self.tensor().rank)
 
 
 @irdl_op_definition

@@ -10,13 +10,11 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
-from importlib import import_module
 from typing import Any
 
+from pelton.custom.operators import ARITHMETIC, COMPARISONS, operator
 from pelton.graph.build import Value
 from pelton.graph.ops import elementwise, functions, joining, reduction
-
-operator: Any = import_module("operator")  # whose types say nothing of what it is used on here
 
 Function = Callable[..., Any]
 
@@ -57,24 +55,13 @@ def largest(*x: Any) -> Any:
 
 
 OPERATORS: Mapping[type[ast.AST], Function] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    **ARITHMETIC,
+    **COMPARISONS,
     ast.Pow: power,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
-    ast.USub: operator.neg,
     ast.Invert: operator.invert,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
     ast.Not: either(elementwise.logical_not, operator.not_),
     ast.And: either(elementwise.logical_and, both),
     ast.Or: either(elementwise.logical_or, one),

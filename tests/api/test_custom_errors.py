@@ -211,6 +211,14 @@ def with_a_list(out: Any, x: Any, *, sizes: list[int]) -> None: ...
 def with_a_wrong_default(out: Any, x: Any, *, size: int = 0.5) -> None: ...  # pyright: ignore[reportArgumentType]
 
 
+def of_one_more(out: Any, x: Any, y: Any) -> None: ...
+
+
+def registering(**how: Any) -> Callable[[], object]:
+    """The attempt to register a body of one result and one value in that way."""
+    return lambda: pelton.register("f", **how)(nothing)
+
+
 REGISTRATIONS: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "no name": (lambda: pelton.register(anything(nothing)), TypeError, "the name is not a str"),
     "an empty name": (lambda: pelton.register(" ")(nothing), ValueError, "the name is empty"),
@@ -225,43 +233,23 @@ REGISTRATIONS: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "default of parameter size",
     ),
-    "types that cannot be read": (
-        lambda: pelton.register("f", types="f32[n]")(nothing),
-        ValueError,
-        "types cannot be read",
-    ),
-    "an unknown dtype": (
-        lambda: pelton.register("f", types="f31[n] -> f32[n]")(nothing),
-        ValueError,
-        "'f31' is not an element",
-    ),
-    "dims in the middle": (
-        lambda: pelton.register("f", types="f32[n, ...] -> f32[n]")(nothing),
-        ValueError,
-        "which has to come first",
-    ),
-    "a size from nowhere": (
-        lambda: pelton.register("f", types="f32[n] -> f32[m]")(nothing),
-        ValueError,
-        "size m, which no value",
-    ),
+    "types that cannot be read": (registering(types="f32[n]"), ValueError, "types cannot be read"),
+    "an unknown dtype": (registering(types="f31[n] -> f32[n]"), ValueError, "'f31' is not an element"),
+    "dims in the middle": (registering(types="f32[n, ...] -> f32[n]"), ValueError, "which has to come first"),
+    "a size from nowhere": (registering(types="f32[n] -> f32[m]"), ValueError, "size m, which no value"),
     "leading dims from nowhere": (
-        lambda: pelton.register("f", types="f32[n] -> f32[..., n]")(nothing),
+        registering(types="f32[n] -> f32[..., n]"),
         ValueError,
         "leading dims, where no value",
     ),
     "a result that all calls write": (
-        lambda: pelton.register("f", types="f32[..., n] -> f32[n]")(nothing),
+        registering(types="f32[..., n] -> f32[n]"),
         ValueError,
         "each call of the body would write all of it",
     ),
-    "types of another count": (
-        lambda: pelton.register("f", types="f32[n], f32[n] -> f32[n]")(nothing),
-        ValueError,
-        "3 arguments for f32",
-    ),
+    "types of another count": (registering(types="f32[n], f32[n] -> f32[n]"), ValueError, "3 arguments for f32"),
     "scalar types of another count": (
-        lambda: pelton.register("f", types="f32[n] -> f32[n]", scalar=True)(nothing),
+        registering(types="f32[n] -> f32[n]", scalar=True),
         ValueError,
         "1 arguments for f32",
     ),
@@ -270,25 +258,10 @@ REGISTRATIONS: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         TypeError,
         "shape is no function",
     ),
-    "a scalar body for CUDA": (
-        lambda: pelton.register("f", scalar=True, cuda=nothing)(nothing),
-        ValueError,
-        "a scalar body needs no cuda body",
-    ),
-    "a shape of a scalar body": (
-        lambda: pelton.register("f", scalar=True, shape=nothing)(nothing),
-        ValueError,
-        "needs no shape function",
-    ),
-    "a CUDA body of other arguments": (
-        lambda: pelton.register("f", cuda=lambda_free)(nothing),
-        ValueError,
-        "the cuda body has other arguments",
-    ),
+    "a scalar body for CUDA": (registering(scalar=True, cuda=nothing), ValueError, "a scalar body needs no cuda body"),
+    "a shape of a scalar body": (registering(scalar=True, shape=nothing), ValueError, "needs no shape function"),
+    "a CUDA body of other arguments": (registering(cuda=of_one_more), ValueError, "the cuda body has other arguments"),
 }
-
-
-def lambda_free(out: Any, x: Any, y: Any) -> None: ...
 
 
 @pytest.mark.parametrize("case", REGISTRATIONS)

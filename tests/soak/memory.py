@@ -16,7 +16,7 @@ import numpy as np
 from pelton.driver import Buffer
 from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
-from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
+from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, Weight, ops
 
 F32, CPU = DType.float32, DeviceRef.CPU()
 NOISE = 1536 << 10
@@ -52,8 +52,8 @@ def stays_flat(step: Callable[[int], object], rounds: int) -> str:
 def small_graph() -> Graph:
     """A product with a packed weight, a constant, and a row op: an artifact with all its parts."""
 
-    def layer(x: object) -> object:
-        scaled = x @ Weight("w", F32, [8, 4], CPU)  # type: ignore[operator]
+    def layer(x: TensorValue) -> TensorValue:
+        scaled = x @ Weight("w", F32, [8, 4], CPU)
         return ops.softmax(scaled + ops.constant(np.ones((1, 4), np.float32), F32, CPU))
 
     return Graph("small", layer, [TensorType(F32, ["n", 8], CPU)])

@@ -20,7 +20,7 @@ from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import BufferType, DeviceRef, Graph, TensorType, ops
-from pelton.tests.support.command_line import AT, RUN, W, X, failing, safetensors, save, write_files
+from pelton.tests.support.command_line import AT, RUN, W, X, failing, safetensors, save
 from pelton.tests.support.process import ROOT, fresh
 from pelton.tests.unit.test_support_chrome import check_document
 from pelton.tools.arrays import random_array, read_npy, write_npy
@@ -29,15 +29,6 @@ from pelton.tools.cli import main
 
 def nanoseconds(shown: tuple[str, str]) -> float:
     return float(shown[0]) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[shown[1]]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the command runs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PELTON_CACHE_DIR", str(tmp_path / "cache"))
-    write_files(tmp_path)
-    return tmp_path
 
 
 def test_run_prints_and_writes_the_results(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,18 +16,9 @@ import pytest
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.support.errors import ReadError
-from pelton.tests.support.command_line import LAYER, RUN, W, X, failing, safetensors, save, write_files
+from pelton.tests.support.command_line import LAYER, RUN, W, X, failing, safetensors, save
 from pelton.tools.arrays import read_npy, read_weights
 from pelton.tools.cli import main
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the command runs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PELTON_CACHE_DIR", str(tmp_path / "cache"))
-    write_files(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -65,6 +56,8 @@ def cut(path: Path) -> None:
 FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "cannot read bad: No such file"),
     "folder": (lambda path: path.mkdir(), "cannot read bad: Is a directory"),
+    "pipe": (os.mkfifo, "cannot read bad: it is no regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "cannot read bad: it is no regular file"),
     "empty": (lambda path: path.write_bytes(b""), "is no .npy file"),
     "text": (lambda path: path.write_text("1 2 3"), "is no .npy file"),
     "pickle": (lambda path: path.write_bytes(b"cos\nsystem\n(S'touch hacked'\ntR."), "is no .npy file"),
@@ -102,6 +95,8 @@ def test_weights_that_cannot_be_used(folder: Path, capsys: pytest.CaptureFixture
     for suffix in ("npz", "safetensors"):
         Path(f"empty.{suffix}").write_bytes(b"")
         assert f"empty.{suffix}" in told(f"empty.{suffix}")
+        os.mkfifo(f"pipe.{suffix}")
+        assert f"cannot read pipe.{suffix}: it is no regular file" in told(f"pipe.{suffix}")
     np.savez("objects.npz", w=np.array([{}], object), allow_pickle=True)
     assert "objects.npz: w.npy holds Python objects" in told("objects.npz")
     with zipfile.ZipFile("odd.npz", "w") as archive:
@@ -122,6 +117,9 @@ def test_models_that_cannot_be_loaded(folder: Path, capsys: pytest.CaptureFixtur
     assert "got:      no suffix" in failing(capsys, "explain", str(folder))
     Path("folder.mlir").mkdir()
     assert "Is a directory" in failing(capsys, "bench", "folder.mlir")
+    for name, words in {"pipe.mlir": ("explain",), "pipe.pelton": ("run",), "pipe.py": (*RUN, "--extension")}.items():
+        os.mkfifo(name)
+        assert f"{name}: it is no regular file" in failing(capsys, *words, name)
     Path("bad.mlir").write_text(LAYER.replace("nn.gather", "nn.gathr"))
     assert failing(capsys, "explain", "bad.mlir").startswith("bad.mlir:5:")
     Path("bad.pelton").write_bytes(b"\x93PELTON\n")
