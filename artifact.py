@@ -24,7 +24,7 @@ from pelton.support.files import read_file, write_atomically
 
 MAGIC = b"\x93PELTON\n"
 FORMAT_VERSION = 1
-ABI_VERSION = 2
+ABI_VERSION = 3
 PRELUDE = struct.Struct("<8sIIQQ32s")
 ALIGNMENT = 64
 T = TypeVar("T")

@@ -46,6 +46,8 @@ class PoolWord(IntEnum):
     ITEMS = 2 * LINE + 2
     STEP = 2 * LINE + 3
     CTX = 2 * LINE + 4
+    MODES = 2 * LINE + 5
+    """The floating-point modes (MXCSR) of the thread that launches: rounding, and what becomes of subnormal numbers."""
     # all threads
     TICKET = 3 * LINE
     """Threads that may take part << 32 | chunks << 16 | the next chunk: one atomic addition claims it."""

@@ -32,12 +32,20 @@ from pelton.support.pool_words import SHARE_NAME, WORK_NAME, PoolWord
 PATIENCE = 2000
 """Looks at the chunks that others still work on before the processor is offered to them."""
 
-FUTEX, YIELD = 202, 24  # system calls of x86-64
+FUTEX, YIELD, SIGNAL_MASK = 202, 24, 14  # system calls of x86-64
 WAIT_BITS, WAKE_BITS = 9 | 128, 10 | 128  # FUTEX_WAIT_BITSET and FUTEX_WAKE_BITSET, private to the process
+BLOCK, MASK_BYTES = 0, 8
+OWN_SIGNALS = (4, 5, 6, 7, 8, 11, 31, 32, 33)
+"""What a worker takes: faults of its own, which faulthandler reports, and the two that libc sends to all threads, of
+which one changes the user: setuid waits for every thread.
+"""
+DEAF = ~sum(1 << signal - 1 for signal in OWN_SIGNALS)
 
 SYSCALL_LLVM = ir.FunctionType(I64_LLVM, [I64_LLVM], var_arg=True)
 CREATE_LLVM = ir.FunctionType(I32_LLVM, [WORDS_LLVM, I64_LLVM, I64_LLVM, WORDS_LLVM])
 PAUSE_LLVM = ir.FunctionType(ir.VoidType(), [])
+BYTES_LLVM = ir.IntType(8).as_pointer()
+MODES_LLVM = ir.FunctionType(ir.VoidType(), [BYTES_LLVM])
 
 
 def _at(builder: Any, pool: Any, index: Any) -> Any:
@@ -115,6 +123,32 @@ def offer(builder: Any, pool: Any) -> Any:
     return _system(builder, pool, I64_LLVM(YIELD))
 
 
+@word("block_signals", VOID)
+def block_signals(builder: Any, pool: Any) -> Any:
+    """Leave the process's signals to its other threads: one that they all block, to wait for it, must stay pending."""
+    mask, zero = builder.alloca(I64_LLVM), I64_LLVM(0)
+    builder.store(I64_LLVM(DEAF), mask)
+    place = builder.ptrtoint(mask, I64_LLVM)
+    return _system(builder, pool, I64_LLVM(SIGNAL_MASK), I64_LLVM(BLOCK), place, zero, I64_LLVM(MASK_BYTES))
+
+
+@word("tell_modes", VOID)
+def tell_modes(builder: Any, pool: Any) -> Any:
+    """Note the floating-point modes of this thread."""
+    return _modes(builder, "llvm.x86.sse.stmxcsr", pool)
+
+
+@word("take_modes", VOID)
+def take_modes(builder: Any, pool: Any) -> Any:
+    """Compute as the thread that launches does: a worker's own modes are those of whoever made it, long ago."""
+    return _modes(builder, "llvm.x86.sse.ldmxcsr", pool)
+
+
+def _modes(builder: Any, intrinsic: str, pool: Any) -> Any:
+    place = builder.bitcast(_at(builder, pool, I64_LLVM(PoolWord.MODES)), BYTES_LLVM)
+    return builder.call(builder.module.declare_intrinsic(intrinsic, (), MODES_LLVM), [place])
+
+
 def _system(builder: Any, pool: Any, *args: Any) -> Any:
     function = builder.load(_at(builder, pool, I64_LLVM(PoolWord.SYSCALL)))
     return call_address(builder, function, SYSCALL_LLVM, args)
@@ -146,6 +180,7 @@ def share(pool: Any, kernel: Any, args: Any, items: Any, step: Any, ctx: Any, th
     pool[ITEMS] = items
     pool[STEP] = step
     pool[CTX] = ctx
+    tell_modes(pool)
     pool[FAILED] = 0
     pool[DONE] = 0
     swap(pool, TICKET, (threads << 32) | (chunks << 16))
@@ -172,12 +207,14 @@ def share(pool: Any, kernel: Any, args: Any, items: Any, step: Any, ctx: Any, th
 
 def work(pool: Any, unused: Any) -> None:
     """Claim chunks; sleep where there are none. The process ends, a worker does not."""
+    block_signals(pool)
     number = add(pool, NUMBERS, 1) + 1
     begun = ticks()
     while True:
         while is_open(look(pool, TICKET), number):
             ticket = add(pool, TICKET, 1)
             if is_open(ticket, 0):
+                take_modes(pool)
                 step = pool[STEP]
                 lo = (ticket & 0xFFFF) * step
                 if run_items(pool[KERNEL], pool[ARGS], lo, min(lo + step, pool[ITEMS]), pool[CTX]):

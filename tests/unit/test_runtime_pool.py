@@ -201,3 +201,46 @@ def test_workers_sleep_and_are_woken() -> None:
         "    print(_pool[0][PoolWord.WAKES] - wakes)\n"
     )
     assert fresh(HEAD + code).split() == ["1"] * 10
+
+
+def test_workers_compute_in_the_modes_of_the_thread_that_launches() -> None:
+    """Another library may let a thread flush subnormal numbers to zero, or round in another way, at any time."""
+    code = (
+        "import ctypes\n"
+        "FLUSH, DOWN = 0x8040, 0x2000\n"
+        "class Modes(ctypes.Structure): _fields_ = [('x87', ctypes.c_byte * 28), ('mxcsr', ctypes.c_uint32)]\n"
+        "libm, modes = ctypes.CDLL('libm.so.6'), Modes()\n"
+        "libm.fegetenv(ctypes.byref(modes)); usual = modes.mxcsr\n"
+        "def results(m):\n"
+        "    got = set()\n"
+        "    for added in (0, FLUSH, DOWN):\n"
+        "        modes.mxcsr = usual | added; libm.fesetenv(ctypes.byref(modes))\n"
+        "        got |= {(added, m.execute(x)[0].to_numpy().tobytes()) for _ in range(5)}\n"
+        "    modes.mxcsr = usual; libm.fesetenv(ctypes.byref(modes))\n"
+        "    return got\n"
+        "x[:, ::2] = -90\n"
+        "alone, shared = softmax(1), softmax(3)\n"
+        "shared.execute(x)\n"
+        "want = results(alone)\n"
+        "print(len(want), len({bits for _, bits in want}), results(shared) == want)\n"
+    )
+    assert fresh(HEAD + code).split() == ["3", "3", "True"]
+
+
+def test_workers_leave_signals_to_the_program() -> None:
+    """A signal that the program blocks to wait for it stays pending; a change of user reaches all threads."""
+    code = (
+        "import signal\nfrom pathlib import Path\n"
+        "def masks(): return {int(t.name): int((t / 'status').read_text().split('SigBlk:')[1].split()[0], 16)\n"
+        "                     for t in Path('/proc/self/task').iterdir()}\n"
+        "before = masks()\n"
+        "softmax(4).execute(x)\n"
+        "blocked = [{n for n in range(1, 65) if mask >> n - 1 & 1} for t, mask in masks().items() if t not in before]\n"
+        "print(len(blocked))\n"
+        "signals = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF}\n"
+        "print(all(signals <= mask and signal.SIGSEGV not in mask for mask in blocked))\n"
+        "os.setuid(os.getuid())\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n"
+        "print(masks() and signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
+    )
+    assert fresh(HEAD + code).split() == ["3", "True", "True"]
