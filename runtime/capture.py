@@ -6,10 +6,12 @@ to, and whether another run launches the same.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from itertools import islice
 from threading import Lock, RLock
 from typing import Any, NamedTuple, cast
+from weakref import WeakSet
 
 from pelton.artifact import TensorInfo
 from pelton.runtime.arguments import place
@@ -50,6 +52,15 @@ class Captures:
         self._devices = len({info.device for info in (*infos, *outputs)}) or 1
         self._known: dict[Key, Captured | None] = {}
         self._lock = Lock()
+        _EVERY.add(self)
+
+    def begin_anew(self) -> None:
+        """In a forked child: whoever held a lock, or was recording, is not here."""
+        self._lock = Lock()
+        known = {key: each._replace(lock=RLock()) for key, each in self._known.items() if each is not None}
+        self._known = {**known}
+        self.exact.clear()
+        self.exact.update({(int, key, each.inputs): each for key, each in known.items() if isinstance(key, int)})
 
     def key(self, graph_key: Any, inputs: Sequence[Any], call: str) -> Key:
         """The checked key of a call that takes the inputs too. Raises as `Model.capture` says."""
@@ -116,6 +127,17 @@ class Captures:
                 del self._known[key]
                 if isinstance(key, int):
                     del self.exact[int, key, captured.inputs]
+
+
+_EVERY: WeakSet[Captures] = WeakSet()
+
+
+def _begin_anew() -> None:
+    for captures in list(_EVERY):
+        captures.begin_anew()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 PARTS: tuple[tuple[str, Callable[[Buffer], object]], ...] = (

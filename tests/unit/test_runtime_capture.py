@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -349,3 +351,36 @@ def test_a_replay_may_interrupt_itself() -> None:
     loaded.capture(0, X)
     loaded.replay(0, X)
     assert depths == [0, 1, 2]
+
+
+def test_a_forked_child_replays_what_its_parent_was_replaying() -> None:
+    """A lock that another thread holds at the fork, or a recording in the making, stays behind in the parent."""
+    begun, end = threading.Event(), threading.Event()
+    runs = 0
+
+    def walk() -> int:
+        nonlocal runs
+        runs += 1
+        if runs == 2 and os.getpid() == parent:  # the first is the capture's
+            begun.set()
+            end.wait(60)
+        return 0
+
+    parent, x, y = os.getpid(), Buffer.zeros((4,), F32), Buffer.zeros((4,), F32)
+    loaded = Model(HandMade(((), y), walk=walk))
+    loaded.capture(0, x)
+    thread = threading.Thread(target=loaded.replay, args=(0, x))
+    thread.start()
+    assert begun.wait(60)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        signal.alarm(30)
+        loaded.replay(0, x)
+        loaded.replay(0, x[:])  # other objects over the same memory
+        loaded.release_captured_graph(0)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    end.set()
+    thread.join(60)
+    assert os.waitstatus_to_exitcode(status) == 0 and not thread.is_alive()
+    loaded.replay(0, x)
