@@ -48,15 +48,15 @@ def _calls_of_pelton(x: Any, y: Any) -> dict[str, Call]:
     with Graph("add", input_types=[kind, kind]) as graph:
         graph.output(graph.inputs[0].tensor + graph.inputs[1].tensor)
     model = InferenceSession().load(graph)
-    buffers = Buffer.from_numpy(x), Buffer.from_numpy(y)
-    np.testing.assert_array_equal(model.execute(*buffers)[0].to_numpy(), x + y)
-    (captured,) = model.capture(0, *buffers)
-    model.replay(0, *buffers)
+    first, second = Buffer.from_numpy(x), Buffer.from_numpy(y)
+    np.testing.assert_array_equal(model.execute(first, second)[0].to_numpy(), x + y)
+    (captured,) = model.capture(0, first, second)
+    model.replay(0, first, second)
     np.testing.assert_array_equal(captured.to_numpy(), x + y)
     return {
-        "execute, Buffers": lambda: model.execute(*buffers),
+        "execute, Buffers": lambda: model.execute(first, second),
         "execute, NumPy arrays": lambda: model.execute(x, y),
-        "replay": lambda: model.replay(0, *buffers),
+        "replay": lambda: model.replay(0, first, second),
     }
 
 
