@@ -100,22 +100,27 @@ def _of_file(path: Path, package: bool = False, empty: bool = False) -> Ops:
     key = str(path), hashlib.blake2b(data, digest_size=8).hexdigest()
     with _lock:
         if key not in _LOADED:
-            _LOADED[key] = _run(path, f"pelton_extension_{path.stem}_{key[1]}", package)
+            _LOADED[key] = _run(path, data, f"pelton_extension_{path.stem}_{key[1]}", package)
     ops = _LOADED[key]
     return ops if empty or ops else _named((), str(path))
 
 
-def _run(path: Path, name: str, package: bool) -> Ops:
-    """Run a file as a module of that name and collect what it registers."""
+def _run(path: Path, data: bytes, name: str, package: bool) -> Ops:
+    """Run a file as a module of that name and collect what it registers.
+
+    What runs, and what `inspect` shows of it, is the content that was read: bytecode and lines that Python keeps of a
+    file go by its time and size, and would be those before an edit.
+    """
     folders = [str(path.parent)] if package else None
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    linecache.checkcache(str(path))
     sys.modules[name] = module
     try:
+        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        linecache.cache[str(path)] = (len(data), None, lines, str(path))
         with collecting() as ops:
-            spec.loader.exec_module(module)
+            exec(compile(data, str(path), "exec"), vars(module))  # an extension is code that the user runs
         return _named(ops, str(path)) if ops else {}
     except Exception as error:
         sys.modules.pop(name, None)

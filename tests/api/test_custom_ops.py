@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -286,11 +288,13 @@ def scaled(out, x, *, by: float = 1.0):
 """
 
 
-def test_an_edited_body_is_compiled_again(tmp_path: Path) -> None:
-    """So is one whose constant or parameter changed; one that did not change is found in the cache."""
+def test_an_edited_body_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is one whose constant or parameter changed, however old its file; one that did not is in the cache."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path, compiled = tmp_path / "ops.py", list[bool]()
     for scale, by in ((2, 1.0), (3, 1.0), (3, 1.0), (3, 2.0)):
         path.write_text(FILE.format(scale=scale))
+        os.utime(path, (10**9, 10**9))  # as long and as old as before
         g = graph(lambda x, by=by: ops.custom("scaled", CPU, [x], None, {"by": by}), tensor(["n"]), extensions=path)
         with trace.recording() as recorded:
             model = InferenceSession().load(g)
