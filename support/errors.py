@@ -16,6 +16,10 @@
        ├─ ArgumentError      ValueError    a value given to a model or a session that it cannot take
        ├─ ArgumentTypeError  TypeError     an argument of the wrong kind or on the wrong device
        ├─ CaptureError       RuntimeError  a key or buffers that are not those of a captured run
+       ├─ DeviceError        RuntimeError  a GPU that is not there, or a call that its driver refuses
+       │  ├─ DeviceMemoryError MemoryError  not enough memory on it
+       │  ├─ DeviceCodeError               code it cannot run (an ArtifactError too)
+       │  └─ DeviceLost                    a fault after which this process cannot use it any more
        └─ AssertionFailed    RuntimeError  an assert inside a running model did not hold
 
 Each also derives from the built-in exception beside it, which is what the API promises.
@@ -176,6 +180,22 @@ class ArgumentTypeError(PeltonError, TypeError):
 
 class CaptureError(PeltonError, RuntimeError):
     """A run that cannot be captured, is not captured, or was captured with other buffers or other launches."""
+
+
+class DeviceError(PeltonError, RuntimeError):
+    """A GPU is not there, or its driver refuses a call: the text names call, code and device."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """A GPU has too little memory left."""
+
+
+class DeviceCodeError(DeviceError, ArtifactError):
+    """Code is damaged, or made for another GPU or a newer driver."""
+
+
+class DeviceLost(DeviceError):
+    """A fault, a kernel's for example, after which this process cannot use the GPU any more; others go on."""
 
 
 class AssertionFailed(PeltonError, RuntimeError):

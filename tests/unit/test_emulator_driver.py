@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from pelton.runtime.driver import Address, Driver
+from pelton.runtime.driver import COPY, Address, Driver, Node
 from pelton.runtime.emulator import EmulationError, OutOfBounds
 from pelton.runtime.emulator.driver import EmulatedDriver
+from pelton.support.errors import CaptureError, DeviceError
 
 ADD_ONE = """.version 9.0
 .target sm_90
@@ -104,3 +107,85 @@ def test_wrong_addresses_are_refused() -> None:
         driver.free(x)
     with pytest.raises(TypeError, match="what function"):
         driver.launch("k", 1, 32, [])
+
+
+# ---- device graphs
+def test_a_graph_runs_what_was_captured_on_what_the_memory_holds_now() -> None:
+    driver = EmulatedDriver()
+    x, y = uploaded(driver, np.arange(32, dtype=np.uint32)), uploaded(driver, np.zeros(32, np.uint32))
+    add = driver.function(ADD_ONE, "k")
+    assert driver.function(ADD_ONE, "k") is add
+    driver.begin_capture()
+    driver.launch(add, 1, 32, [x, y])
+    driver.launch(add, 0, 32, [x, y])
+    driver.copy(x, y, 128)
+    graph = driver.end_capture()
+    assert downloaded(driver, y, 32) == [0] * 32
+    assert driver.nodes(graph) == (Node("k", 1, 32, 0, (x, y)), Node(COPY, 128, 1, 0, (x, y, 128)))
+    driver.replay(graph)
+    driver.replay(graph)
+    assert downloaded(driver, x, 32) == list(range(2, 34))
+    driver.write(x, np.full(32, 7, np.uint32))
+    driver.replay(graph)
+    assert downloaded(driver, y, 32) == [8] * 32
+    driver.release(graph)
+    driver.release(graph)
+    for call in (driver.replay, driver.nodes):
+        with pytest.raises(CaptureError, match=f"{call.__name__}: the graph was released"):
+            call(graph)
+        with pytest.raises(TypeError, match=f"{call.__name__} takes what end_capture"):
+            call("graph")
+
+
+REFUSED: dict[str, Callable[[Driver, Address], object]] = {
+    "allocate": lambda driver, x: driver.allocate(4),
+    "free": lambda driver, x: driver.free(x),
+    "write": lambda driver, x: driver.write(x, np.zeros(1)),
+    "read": lambda driver, x: driver.read(x, np.zeros(1)),
+    "function": lambda driver, x: driver.function(ADD_ONE, "k"),
+    "synchronize": lambda driver, x: driver.synchronize(),
+    "begin_capture": lambda driver, x: driver.begin_capture(),
+    "replay": lambda driver, x: driver.replay(None),
+    "release": lambda driver, x: driver.release(None),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_capture_records_and_refuses_all_else(call: str) -> None:
+    driver = EmulatedDriver()
+    x = uploaded(driver, np.arange(4, dtype=np.uint32))
+    driver.begin_capture()
+    driver.copy(x, x.at(8), 8)
+    with pytest.raises(CaptureError, match=f"^{call}: this thread has a capture open"):
+        REFUSED[call](driver, x)
+    assert len(driver.nodes(driver.end_capture())) == 1
+    assert downloaded(driver, x, 4) == [0, 1, 2, 3]
+    with pytest.raises(CaptureError, match="no capture is open in this thread"):
+        driver.end_capture()
+
+
+def test_a_capture_is_its_threads_own() -> None:
+    driver = EmulatedDriver()
+    x = uploaded(driver, np.arange(4, dtype=np.uint32))
+    driver.begin_capture()
+    other = Thread(target=lambda: driver.copy(x, x.at(8), 8))
+    other.start()
+    other.join()
+    assert driver.nodes(driver.end_capture()) == ()
+    assert downloaded(driver, x, 4) == [2, 3, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "message"),
+    [
+        (-1, 32, "a grid of -1\n.*0 to 2147483647"),
+        (2**31, 32, "a grid of 2147483648\n.*0 to 2147483647"),
+        (1, 0, "a block of 0\n.*1 to 1024"),
+        (1, 1056, "a block of 1056\n.*1 to 1024"),
+    ],
+)
+def test_a_launch_beyond_a_limit_is_refused(grid: int, block: int, message: str) -> None:
+    driver = EmulatedDriver()
+    x = driver.allocate(128)
+    with pytest.raises(DeviceError, match="launch of k: " + message):
+        driver.launch(driver.function(ADD_ONE, "k"), grid, block, [x, x])
