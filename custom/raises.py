@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import ast
 
+from pelton.custom import division
+
 BOUNDS = "an index is out of bounds"
 OTHER = "an operation of NumPy failed"
 
 
 def messages(text: str) -> tuple[str, ...]:
-    """What each way to fail says: one per `raise` and `assert` of a text, then an index out of bounds, then others."""
-    return (*(_said(node) for node in raising(text)), BOUNDS, OTHER)
+    """What each way to fail says: one per `raise` and `assert` of a text, one per division of integers, then an index
+    out of bounds, then others.
+    """
+    divided = (f"ZeroDivisionError: {division.said(place)}" for place in division.places(ast.parse(text)))
+    return (*(_said(node) for node in raising(text)), *divided, BOUNDS, OTHER)
 
 
 def raising(text: str) -> list[ast.Raise | ast.Assert]:

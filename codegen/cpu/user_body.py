@@ -4,15 +4,16 @@ Enters: a `Source` whose text a user wrote in part; its last function runs one g
 the kernel by the common ABI and calls nothing outside itself, to `compile.py`. Memory is never allocated: Numba's
 runtime is switched off, so a body that needs it does not compile.
 
-A body that raises stops its item; the kernel records the item and which of the text's `raise` statements it was, the
-way a failed check is recorded.
+A body that raises stops its item; the kernel records the item and which of the text's `raise` statements or divisions
+it was, the way a failed check is recorded.
 """
 
 from __future__ import annotations
 
+import ast
 import pickle
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from importlib import import_module
 from types import FunctionType
 from typing import Any
@@ -22,13 +23,14 @@ from pelton.codegen.cpu.elements import I64
 from pelton.codegen.cpu.emitter import Emitter
 from pelton.codegen.cpu.seam import binding, ir
 from pelton.codegen.source import Source
-from pelton.custom.raises import raising
+from pelton.custom import division
+from pelton.custom.raises import messages, raising
 from pelton.support.errors import CompileError
 
 OPTIONS = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 EXCEPTION = re.compile(r'^@"?\.const\.pickledata\.(\w+)"? = .* c"(.*)"', re.MULTILINE)
 SHARED = re.compile(r'^(@"?\.const\.picklebuf\.\w+"? = )internal constant', re.MULTILINE)
-ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
+ESCAPE = re.compile(r"\\(\\|[0-9A-Fa-f]{2})")
 TYPES = {
     "i1": "boolean", "f32": "float32", "f64": "float64",
     **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}, **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
@@ -44,8 +46,7 @@ def llvm_text(source: Source, target: Any, triple: str, data_layout: str) -> str
     module = ir.Module(source.name)
     module.triple, module.data_layout = triple, data_layout
     body = user_calls.replaced(body, module, target)
-    lines = [node.lineno for node in raising(source.text)]
-    sites = {digest: _site(data, lines, source.name) for digest, data in EXCEPTION.findall(body)}
+    sites = {digest: _site(data, source) for digest, data in EXCEPTION.findall(body)}
     _add_shim(module, source, name, sites, target)
     body = SHARED.sub(r"\1constant", body)
     linked = binding.parse_assembly(str(module))
@@ -59,9 +60,10 @@ def llvm_text(source: Source, target: Any, triple: str, data_layout: str) -> str
 def _compiled(source: Source) -> tuple[str, str]:
     """The IR of the text's last function and all it calls, and its name there."""
     numba: Any = import_module("numba")
-    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **_words(source)}
-    file = f"<{source.name}>"
-    exec(compile(source.text, file, "exec"), namespace)  # an extension is code that the user runs
+    tree, file = ast.parse(source.text), f"<{source.name}>"
+    divisions = {word: _division(*stands_for) for word, stands_for in division.with_words(tree).items()}
+    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **_words(source), **divisions}
+    exec(compile(tree, file, "exec"), namespace)  # an extension is code that the user runs
     functions = [(k, v) for k, v in namespace.items() if isinstance(v, FunctionType) and v.__code__.co_filename == file]
     for key, function in functions:
         checked = source.bounds_checked and key != functions[-1][0]
@@ -115,6 +117,34 @@ def _view(kind: str, readonly: bool) -> Any:
     return extending.intrinsic(view)
 
 
+def _division(function: Callable[..., Any], place: str) -> Any:
+    """A word that divides: as Numba does, but integers by 0 raise, and the smallest by -1 wraps as in NumPy."""
+    types: Any = import_module("numba.core.types")
+    cgutils: Any = import_module("numba.core.cgutils")
+    extending: Any = import_module("numba.core.extending")
+
+    def divided(typing: Any, x: Any, y: Any) -> Any:
+        signature = typing.resolve_function_type(function, (x, y), {})
+        result = getattr(signature.return_type, "dtype", signature.return_type)
+
+        def write(context: Any, b: Any, signature: Any, args: Any) -> Any:
+            if not isinstance(result, types.Integer):
+                return context.get_function(function, signature)(b, args)
+            x, y = (context.cast(b, v, t, result) for v, t in zip(args, signature.args, strict=True))
+            with cgutils.if_unlikely(b, b.icmp_unsigned("==", y, y.type(0))):
+                context.call_conv.return_user_exc(b, ZeroDivisionError, (division.said(place),))
+            got = context.get_function(function, signature)(b, args)
+            if not result.signed or function.__name__ in ("mod", "imod"):
+                return got
+            pair, minus = function is divmod, b.icmp_signed("==", y, y.type(-1))
+            quotient = b.select(minus, b.neg(x), b.extract_value(got, 0) if pair else got)
+            return b.insert_value(got, quotient, 0) if pair else quotient
+
+        return signature, write
+
+    return extending.intrinsic(divided)
+
+
 def _refused(source: Source, error: Exception) -> CompileError:
     """Why a body does not compile, and on which line of the text."""
     reason = str(error)
@@ -135,13 +165,16 @@ def _refused(source: Source, error: Exception) -> CompileError:
     )
 
 
-def _site(data: str, lines: Sequence[int], name: str) -> int:
+def _site(data: str, source: Source) -> int:
     """The number, from 1, of the message for one of the exceptions that the IR can raise."""
-    raw = ESCAPE.sub(lambda m: chr(int(m[1], 16)), data).encode("latin-1")
+    raw = ESCAPE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), data).encode("latin-1")
     kind, arguments, place = pickle.loads(raw)  # Numba wrote it a moment ago
-    if place is not None and place[1] == f"<{name}>" and place[2] in lines:
+    lines, known = [node.lineno for node in raising(source.text)], messages(source.text)
+    if place is not None and place[1] == f"<{source.name}>" and place[2] in lines:
         return lines.index(place[2]) + 1
-    return len(lines) + (1 if kind is IndexError and "out of bounds" in str(arguments) else 2)
+    if kind is ZeroDivisionError and arguments and (said := f"ZeroDivisionError: {arguments[0]}") in known:
+        return known.index(said) + 1
+    return len(known) - (kind is IndexError and "out of bounds" in str(arguments))
 
 
 def _add_shim(module: Any, source: Source, name: str, sites: dict[str, int], target: Any) -> None:

@@ -32,16 +32,19 @@ BYTE, WORD, BLOCK = ir.IntType(8), ir.IntType(64), 32
 INTRINSIC = re.compile(r"llvm\.(\w+)\.(?:v(\d+))?(f32|f64)")
 DECLARED = re.compile(r"^declare [^@]*@\"?([\w.]+)\"?\(", re.MULTILINE)
 MEMORY = re.compile(r"llvm\.(memset|memcpy|memmove)\.")
-REMAINDER = re.compile(r"= frem (float|double) (\S+), (\S+)")
+OPERAND = r"((?:[^,(<\n]|\([^()]*\)|<[^<>]*>)+)"
+"""An operand: a name, a number, `splat (float 2.0)`, or `<float 1.0, float 2.0>`."""
+REMAINDER = re.compile(rf"= frem (?:<(\d+) x )?(float|double)>? {OPERAND}, {OPERAND}$", re.MULTILINE)
 
 
 def replaced(text: str, module: Any, target: CpuTarget) -> str:
     """The IR with calls of our own functions, whose definitions `module` gets."""
-    text = REMAINDER.sub(r"= call \1 @fmod_\1(\1 \2, \1 \3)", text)
-    for kind, element in (("float", F32), ("double", F64)):
-        if f"@fmod_{kind}(" in text:
-            _define(module, f"fmod_{kind}", "truncmod", element, 0, target)
-            text += f"\ndeclare {kind} @fmod_{kind}({kind}, {kind})\n"
+    remainders = {(m[1], m[2]) for m in REMAINDER.finditer(text)}
+    text = REMAINDER.sub(_remainder, text)
+    for lanes, kind in sorted(remainders, key=str):
+        name, t = _remainder_of(lanes, kind)
+        _define(module, name, "truncmod", F32 if kind == "float" else F64, int(lanes or 0), target)
+        text += f"\ndeclare {t} @{name}({t}, {t})\n"
     for name in dict.fromkeys(DECLARED.findall(text)):
         if MEMORY.match(name):
             new = name.replace("llvm.", "pelton.")
@@ -54,6 +57,16 @@ def replaced(text: str, module: Any, target: CpuTarget) -> str:
             continue
         text = re.sub(rf'@"?{re.escape(name)}"?\(', f"@{new}(", text)
     return text.replace("immarg", "")  # which only intrinsics may have
+
+
+def _remainder_of(lanes: str | None, kind: str) -> tuple[str, str]:
+    """(name of the function, LLVM type) of a remainder of `lanes` floats."""
+    return (f"fmod_{kind}_{lanes}", f"<{lanes} x {kind}>") if lanes else (f"fmod_{kind}", kind)
+
+
+def _remainder(found: re.Match[str]) -> str:
+    name, t = _remainder_of(found[1], found[2])
+    return f"= call {t} @{name}({t} {found[3]}, {t} {found[4]})"
 
 
 def _word(name: str) -> tuple[str, Any, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -114,12 +115,14 @@ def _call(name: str, body: Callable[..., None], views: list[Array]) -> None:
 
 
 def python_body(op: str, digest: str, parameters: DictionaryAttr) -> Callable[..., None]:
-    """The body as plain Python, its parameters put in."""
+    """The body as plain Python, its parameters put in, with divisions as in compiled code."""
+    from pelton.custom import division
     from pelton.custom.specialize import specialize
 
-    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf")}
-    text = specialize(body_of(op, digest).cpu, parameter_values(parameters))
-    exec(compile(text, f"<{op}>", "exec"), namespace)  # what the user gave as an extension
+    tree = ast.parse(specialize(body_of(op, digest).cpu, parameter_values(parameters)))
+    words = {word: division.plain(*stands_for) for word, stands_for in division.with_words(tree).items()}
+    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **words}
+    exec(compile(tree, f"<{op}>", "exec"), namespace)  # what the user gave as an extension
     return list(namespace.values())[-1]
 
 
