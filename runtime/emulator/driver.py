@@ -6,30 +6,38 @@ wrote shows. Everything is done when its call returns; what is captured, when it
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from threading import RLock, local
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pelton.runtime.driver import COPY, LARGEST_BLOCK, LARGEST_GRID, Address, Node
-from pelton.runtime.emulator.errors import EmulationError, OutOfBounds
-from pelton.runtime.emulator.launch import Place, emulate
-from pelton.runtime.emulator.values import Array
+from pelton.runtime.emulator.blocks import Code, decode
+from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Uninitialised
+from pelton.runtime.emulator.heap import Allocation, Global
+from pelton.runtime.emulator.launch import parameters, run_grid
+from pelton.runtime.emulator.link import load
+from pelton.runtime.emulator.machine import Checks
 from pelton.support.errors import CaptureError, DeviceError, DeviceMemoryError
 
-_FIRST = 0x5000_0000_0000
-_ALIGN = 256
+_FIRST = 0x10_0000_0000
 _UNWRITTEN = 0xA5
+STATIC_SHARED = 48 << 10
+"""The most shared memory that a kernel's text may declare; what a launch adds is dynamic."""
+_SHARED_KIB = {(7, 0): 96, (7, 2): 96, (7, 5): 64, (8, 0): 163, (8, 7): 163, (9, 0): 227, (10, 0): 227, (10, 3): 227}
+"""By compute capability: the most shared memory of a block, in KiB (CUDA C++ Programming Guide, Technical
+Specifications); 99 for all others."""
 
 
-class Function(NamedTuple):
-    """An entry of a PTX text."""
+class Function:
+    """An entry of a PTX text, prepared."""
 
-    ptx: str
-    entry: str
+    __slots__ = ("code", "entry")
+
+    def __init__(self, entry: str, code: Code) -> None:
+        self.entry, self.code = entry, code
 
 
 class Graph:
@@ -49,70 +57,112 @@ class _Open(local):
 
 
 class EmulatedDriver:
-    """A GPU in NumPy with `total_memory` bytes. Addresses are never used twice, so a freed one is always refused."""
+    """A GPU in NumPy with `total_memory` bytes. Addresses are never used twice, so a freed one is always refused.
 
-    def __init__(self, cc: tuple[int, int] = (9, 0), total_memory: int = 1 << 30) -> None:
+    A kernel's fault is raised by its launch, or by `replay`; the device stays usable, with what the kernel stored
+    before. `check_races` and `check_uninitialized` leave out what they name where a kernel takes too long.
+    """
+
+    def __init__(
+        self,
+        cc: tuple[int, int] = (9, 0),
+        total_memory: int = 1 << 30,
+        *,
+        check_races: bool = True,
+        check_uninitialized: bool = True,
+    ) -> None:
         self.architecture = f"sm_{cc[0]}{cc[1]}"
         self.total_memory = self.free_memory = total_memory
-        self._starts: list[int] = []
-        self._memory: dict[int, Array] = {}
-        self._next = _FIRST
-        self._functions: dict[Function, Function] = {}
+        self.largest_shared = _SHARED_KIB.get(cc, 99) << 10
+        self._checks = Checks(check_races, check_uninitialized)
+        self._memory = Global(_FIRST)
+        self._modules: dict[str, tuple[int, dict[str, Function]]] = {}
+        """By text: where its variables begin, and its entries that were asked for."""
         self._open = _Open()
         self._lock = RLock()
 
     # ---- memory
     def allocate(self, size: int) -> Address:
-        """New memory; MemoryError where `size` does not fit."""
+        """New memory; DeviceMemoryError where `size` does not fit."""
         self._not_while_capturing("allocate")
         if size < 0:
             raise ValueError(f"a size is at least 0, got {size}")
         with self._lock:
             if size > self.free_memory:
-                raise DeviceMemoryError(f"{size} bytes on the emulated device: {self.free_memory} are free")
-            start = self._next
-            self._memory[start] = np.full(size, _UNWRITTEN, np.uint8)
-            self._starts.append(start)
+                raise DeviceMemoryError(
+                    f"allocate: {size} bytes on the emulated device: {self.free_memory} are free",
+                    got=f"{self.total_memory} bytes in all",
+                    remedy="free buffers or models, or give the device more memory",
+                )
+            made = self._memory.allocate(size, marked=self._checks.uninitialized, fill=_UNWRITTEN)
             self.free_memory -= size
-            self._next += (size // _ALIGN + 2) * _ALIGN
-        return Address(start)
+        return Address(made.start)
 
     def free(self, address: Address) -> None:
         """Gives memory back; EmulationError for what is no start of an allocation."""
         self._not_while_capturing("free")
         with self._lock:
-            if (memory := self._memory.pop(address, None)) is None:
+            if (found := self._memory.remove(address)) is None:
                 raise EmulationError(f"free: no allocation starts at {address:#x}")
-            self._starts.remove(address)
-            self.free_memory += memory.nbytes
+            self.free_memory += found.size
 
     def write(self, target: Address, source: NDArray[Any]) -> None:
         """Host to device."""
         self._not_while_capturing("write")
         with self._lock:
-            self._span(target, source.nbytes, "write")[:] = np.frombuffer(source.tobytes(), np.uint8)
+            found, first, last = self._span(target, source.nbytes, "write")
+            found.bytes[first:last].view(source.dtype).reshape(source.shape)[...] = source
+            _mark(found, first, last)
 
     def read(self, source: Address, target: NDArray[Any]) -> None:
-        """Device to host."""
+        """Device to host; Uninitialised for what neither a kernel nor the host wrote."""
         self._not_while_capturing("read")
         if not target.flags.c_contiguous:
             raise ValueError("read fills a C-contiguous array")
         with self._lock:
-            target.reshape(-1).view(np.uint8)[:] = self._span(source, target.nbytes, "read")
+            found, first, last = self._span(source, target.nbytes, "read")
+            if found.written is not None and not (known := found.written[first:last]).all():
+                raise Uninitialised(f"read: nobody wrote {found.describe(first + int(np.argmin(known)))}")
+            target.reshape(-1).view(np.uint8)[:] = found.bytes[first:last]
 
     def copy(self, target: Address, source: Address, size: int) -> None:
         """Device to device."""
         self._do(Node(COPY, size, 1, 0, (target, source, size)), lambda: self._copy(target, source, size))
 
     def _copy(self, target: Address, source: Address, size: int) -> None:
-        self._span(target, size, "copy")[:] = self._span(source, size, "copy").copy()
+        """What was not written stays so."""
+        (to, first, last), (of, begin, end) = (self._span(a, size, "copy") for a in (target, source))
+        to.bytes[first:last] = of.bytes[begin:end].copy()
+        if to.written is not None:
+            to.written[first:last] = True if of.written is None else of.written[begin:end].copy()
+        elif of.written is not None and not of.written[begin:end].all():
+            to.written = np.ones(to.bytes.size, np.bool_)
+            to.written[first:last] = of.written[begin:end]
+
+    def _span(self, address: Address, size: int, call: str) -> tuple[Allocation, int, int]:
+        found = self._memory.find(address)
+        if found is None:
+            raise OutOfBounds(f"{call}: {self._memory.describe(address)}")
+        offset = address - found.start
+        if size < 0 or offset + size > found.size:
+            raise OutOfBounds(f"{call}: {size} bytes at byte {offset} of an allocation of {found.size} bytes")
+        return found, offset, offset + size
 
     # ---- code
     def function(self, ptx: str, entry: str) -> Function:
-        """The entry; a text the emulator does not understand is refused when it is launched."""
+        """The entry, prepared; an EmulationError where the emulator does not understand the text."""
         self._not_while_capturing("function")
-        function = Function(ptx, entry)
-        return self._functions.setdefault(function, function)
+        with self._lock:
+            first, entries = self._modules.get(ptx, (self._memory.next, {}))
+            if entry not in entries:
+                code = decode(load(ptx, entry, first))
+                if code.program.shared.size > STATIC_SHARED:
+                    raise _beyond(entry, "shared variables", code.program.shared.size, STATIC_SHARED)
+                if not entries:
+                    self._memory.load(code.program.constants)
+                    self._modules[ptx] = first, entries
+                entries[entry] = Function(entry, code)
+            return entries[entry]
 
     def launch(
         self, function: object, grid: int, block: int, args: Sequence[Address | int | float], shared: int = 0
@@ -120,16 +170,35 @@ class EmulatedDriver:
         """Runs a function to its end; nothing for a grid of 0 blocks."""
         if not isinstance(function, Function):
             raise TypeError(f"launch takes what function() returned, got {type(function).__name__}")
-        for what, number, low, high in (("grid", grid, 0, LARGEST_GRID), ("block", block, 1, LARGEST_BLOCK)):
+        entry, static = function.entry, function.code.program.shared.size
+        for what, number, low, high in (
+            ("grid", grid, 0, LARGEST_GRID),
+            ("block", block, 1, LARGEST_BLOCK),
+            ("dynamic shared memory", shared, 0, self.largest_shared - static),
+        ):
             if not low <= number <= high:
-                raise DeviceError(f"launch of {function.entry}: a {what} of {number}", expected=f"{low} to {high}")
+                raise _beyond(entry, what, number, high, low)
+        try:
+            parameters(function.code.program, args)
+        except ValueError as error:
+            raise DeviceError(f"launch of {error}") from None
         if grid:
-            node = Node(function.entry, grid, block, shared, tuple(args))
+            node = Node(entry, grid, block, shared, tuple(args))
             self._do(node, lambda: self._launch(function, node))
 
     def _launch(self, function: Function, node: Node) -> None:
-        given = [self._place(a, "launch") if isinstance(a, Address) else a for a in node.args]
-        emulate(function.ptx, function.entry, node.grid, node.block, given, node.shared)
+        try:
+            run_grid(function.code, self._memory, node.grid, node.block, node.args, node.shared, self._checks)
+        except EmulationError as error:
+            raise self._named(error, node.args) from None
+
+    def _named(self, error: EmulationError, args: Sequence[Address | int | float]) -> EmulationError:
+        """The error, saying of an allocation which argument leads to it."""
+        text = error.message
+        for k, value in enumerate(args):
+            if isinstance(value, Address) and (found := self._memory.find(value)) is not None:
+                text = text.replace(found.name, f"the memory of argument {k}")
+        return type(error)(text, **error.details._asdict())
 
     def synchronize(self) -> None:
         """There is nothing to wait for."""
@@ -183,19 +252,18 @@ class EmulatedDriver:
                 remedy=f"{call} before begin_capture or after end_capture",
             )
 
-    def _place(self, address: Address, call: str) -> Place:
-        """The allocation an address lies in (its end included), and how far in."""
-        if k := bisect_right(self._starts, address):
-            start = self._starts[k - 1]
-            if address - start <= self._memory[start].nbytes:
-                return Place(self._memory[start], address - start)
-        raise OutOfBounds(f"{call}: address {address:#x} lies in no allocation")
 
-    def _span(self, address: Address, size: int, call: str) -> Array:
-        memory, offset = self._place(address, call)
-        if size < 0 or offset + size > memory.nbytes:
-            raise OutOfBounds(f"{call}: {size} bytes at byte {offset} of an allocation of {memory.nbytes} bytes")
-        return memory[offset : offset + size]
+def _mark(found: Allocation, first: int, last: int) -> None:
+    """The host wrote it; where that is all of it, nothing needs to be kept."""
+    if found.written is not None:
+        if last - first == found.size:
+            found.written = None
+        else:
+            found.written[first:last] = True
+
+
+def _beyond(entry: str, what: str, number: int, high: int, low: int = 0) -> DeviceError:
+    return DeviceError(f"launch of {entry}: {what} of {number}", expected=f"{low} to {high}")
 
 
 def _unreleased(graph: object, call: str) -> Graph:

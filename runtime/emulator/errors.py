@@ -1,23 +1,39 @@
 """What the emulator refuses, and how it says so.
 
-Enters: the instruction and the thread at fault. Leaves: one exception whose message names both.
+Enters: the instruction and the thread at fault. Leaves: one exception whose message names both, and the kernel; where
+the PTX says so, the line of the text that it was made from.
 
-    EmulationError
-      ├─ PtxSyntaxError         text the parser does not understand
-      ├─ UnsupportedInstruction an instruction outside the emulated subset
-      ├─ OutOfBounds            an access outside every buffer, shared or local variable
-      ├─ Misaligned             an address that is no multiple of the access size
-      ├─ Uninitialised          a read of shared or local memory nobody wrote
-      ├─ Race                   two threads touch one byte, one of them writes, no barrier between
-      ├─ DivergentBarrier       threads that should meet at a barrier or warp operation do not
-      └─ DidNotFinish           more steps than the limit allows
+    DeviceError
+    └─ EmulationError
+       ├─ PtxSyntaxError         text the parser does not understand
+       ├─ UnsupportedInstruction an instruction outside the emulated subset
+       ├─ OutOfBounds            an access outside every buffer, shared or local variable
+       ├─ Misaligned             an address that is no multiple of the access size
+       ├─ Uninitialised          a use of memory or of a register that nobody wrote
+       ├─ Race                   two threads touch one byte, one of them writes, no barrier between
+       ├─ DivergentBarrier       threads that should meet at a barrier or warp operation do not
+       └─ DidNotFinish           more steps than the limit allows
 """
 
 from __future__ import annotations
 
+from pelton.support.errors import DeviceError
 
-class EmulationError(Exception):
-    """A kernel did something that a GPU would answer with a fault, a hang or a wrong result."""
+
+class EmulationError(DeviceError):
+    """A kernel did something that a GPU would answer with a fault, a hang or a wrong result.
+
+    Where it is found out only the number of the thread is known: `EmulationError(thread, text)`; machine.py adds what
+    else there is to say.
+    """
+
+    thread: int | None = None
+
+    def __init__(self, *found: int | str, **details: str) -> None:
+        *thread, message = found
+        super().__init__(str(message), **details)
+        if thread:
+            self.thread = int(thread[0])
 
 
 class PtxSyntaxError(EmulationError):
@@ -37,7 +53,7 @@ class Misaligned(EmulationError):
 
 
 class Uninitialised(EmulationError):
-    """A read of shared or local memory that nobody wrote."""
+    """A use of memory or of a register that nobody wrote."""
 
 
 class Race(EmulationError):

@@ -105,14 +105,14 @@ class Program:
     constants: Layout
 
 
-def load(ptx: str, entry: str) -> Program:
-    """The named entry of a PTX text."""
+def load(ptx: str, entry: str, variables: int = CONSTANTS) -> Program:
+    """The named entry of a PTX text, whose global variables are to begin at the address `variables`."""
     module = parser.parse(ptx)
     if entry not in module.functions:
         raise PtxSyntaxError(f"no function {entry!r} in the PTX text; it has: {', '.join(module.functions) or 'none'}")
-    program = _Linker(module, 0).program(module.functions[entry])
+    program = _Linker(module, 0, variables).program(module.functions[entry])
     if any(_is_dynamic(v) for v in module.variables):  # it begins where the static shared variables end
-        program = _Linker(module, program.shared.size).program(module.functions[entry])
+        program = _Linker(module, program.shared.size, variables).program(module.functions[entry])
     return program
 
 
@@ -121,11 +121,11 @@ def _is_dynamic(variable: Variable) -> bool:
 
 
 class _Linker:
-    def __init__(self, module: syntax.Module, dynamic: int) -> None:
+    def __init__(self, module: syntax.Module, dynamic: int, variables: int) -> None:
         self.module = module
         self.dynamic = dynamic
         self.registers: list[Register] = []
-        self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(CONSTANTS), Layout()
+        self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(variables), Layout()
         self.code: list[tuple[Raw, tuple[Operand | str, ...], Register | None]] = []
         """Where an operand is text it is a label's full name: known only when everything is read."""
         self.labels: dict[str, int] = {}

@@ -8,17 +8,19 @@ instruction and the thread.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from pelton.runtime.emulator.errors import EmulationError, Race
+from pelton.runtime.emulator.errors import EmulationError, Race, Uninitialised
+from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.link import Instruction, Program
 from pelton.runtime.emulator.memory import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
-    Global,
     Private,
+    check,
     check_aligned,
     gather,
     scatter,
@@ -26,6 +28,17 @@ from pelton.runtime.emulator.memory import (
 )
 from pelton.runtime.emulator.races import Tracker
 from pelton.runtime.emulator.values import UNSIGNED, Array, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is looked for beside bounds and alignment, which always are."""
+
+    races: bool = True
+    uninitialized: bool = True
+
+
+ALL_CHECKS = Checks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,13 @@ class Launch:
     grid: int
     threads: int
     shared: int
-    races: Tracker | None
+    checks: Checks
+    races: dict[Allocation, Tracker] = field(default_factory=dict["Allocation", "Tracker"])
+    """Of global memory: of the allocations that were touched."""
+
+
+Place: TypeAlias = tuple[Allocation | Private, Array, Array]
+"""Memory, how far into it each access goes, and the threads that make them."""
 
 
 class Machine:
@@ -54,10 +73,11 @@ class Machine:
         self.cta = np.repeat(np.arange(count), launch.threads)
         self.lane, self.warp = (self.thread % 32).astype(np.uint32), np.arange(size) // 32
         self.special = self._special(first, program.shared.size + launch.shared)
-        self.shared = Private("shared", program.shared.size + launch.shared, count)
-        self.local = Private("local", program.local.size, size)
+        marked = launch.checks.uninitialized
+        self.shared = Private("shared", program.shared.size + launch.shared, count, marked=marked)
+        self.local = Private("local", program.local.size, size, marked=marked)
         self.epoch = np.zeros(count, np.int64)
-        self.shared_races = Tracker(self.shared.bytes.size) if launch.races else None
+        self.shared_races = Tracker(self.shared.bytes.size)
 
     def _special(self, first: int, shared: int) -> dict[str, Array]:
         launch, size = self.launch, self.size
@@ -81,11 +101,9 @@ class Machine:
         if space == "param":
             out[:] = gather(self.launch.parameters, address, type.dtype)
             return out
-        for where, threads, at in self._places(space, address, mask):
-            arena, offset = self._place(where, at, total, threads)
-            if isinstance(arena, Private):
-                arena.require_written(offset, type.size, threads)
-            self._note(where, offset, type.size, threads, strong, write=False)
+        for arena, offset, threads in self._places(space, address, mask, total):
+            _require_written(arena, offset, type.size, threads)
+            self._note(arena, offset, type.size, threads, strong, write=False)
             out[threads] = gather(arena.bytes, offset, type.dtype)
         return out
 
@@ -93,37 +111,45 @@ class Machine:
         """Stores every masked thread's value."""
         values = np.broadcast_to(values, mask.shape)
         size = values.dtype.itemsize
-        for where, threads, at in self._places(space, address, mask):
-            arena, offset = self._place(where, at, total, threads)
-            self._note(where, offset, size, threads, strong, write=True)
+        for arena, offset, threads in self._places(space, address, mask, total):
+            self._note(arena, offset, size, threads, strong, write=True)
             scatter(arena.bytes, offset, values[threads])
-            if isinstance(arena, Private):
-                for k in range(size):
-                    arena.written[offset + k] = True
+            arena.mark(offset, size)
 
-    def _places(self, space: str, address: Array, mask: Array) -> list[tuple[str, Array, Array]]:
-        """(space, threads, addresses in it); a generic access may go to several."""
+    def _places(self, space: str, address: Array, mask: Array, size: int) -> list[Place]:
+        """Where an access of `size` bytes goes; a generic one may go to several spaces, a global one to several
+        allocations."""
         threads = np.flatnonzero(mask)
+        if not threads.size:
+            return []
         at = np.broadcast_to(address, mask.shape)[threads]
         if space != "generic":
-            return [(space, threads, at)] if threads.size else []
-        windows = window_of(at)
-        bases = (("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))
-        return [
-            (n, threads[windows == k], at[windows == k] - b) for k, (n, b) in enumerate(bases) if (windows == k).any()
-        ]
+            return self._within(space, at, size, threads)
+        windows, found = window_of(at), list[Place]()
+        for k, (name, base) in enumerate((("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))):
+            if (here := windows == k).any():
+                found += self._within(name, at[here] - base, size, threads[here])
+        return found
 
-    def _place(self, space: str, at: Array, size: int, threads: Array) -> tuple[Global | Private, Array]:
+    def _within(self, space: str, at: Array, size: int, threads: Array) -> list[Place]:
         check_aligned(at, size, threads)
         if space == "global":
-            return self.launch.memory, self.launch.memory.place(at, size, threads)
+            parts = self.launch.memory.parts(at, size, threads)
+            return [(part.allocation, part.offsets, threads[part.chosen]) for part in parts]
         private, copy = (self.shared, self.cta) if space == "shared" else (self.local, np.arange(self.size))
-        return private, private.place(at, size, threads, copy[threads])
+        return [(private, private.place(at, size, threads, copy[threads]), threads)]
 
-    def _note(self, space: str, offset: Array, size: int, threads: Array, strong: bool, *, write: bool) -> None:
-        tracker = {"global": self.launch.races, "shared": self.shared_races}.get(space)
-        if tracker is None or strong:
+    def _note(
+        self, arena: Allocation | Private, offset: Array, size: int, threads: Array, strong: bool, *, write: bool
+    ) -> None:
+        if strong or not self.launch.checks.races or arena is self.local:
             return
+        if isinstance(arena, Private):
+            tracker = self.shared_races
+        elif (found := self.launch.races.get(arena)) is not None:
+            tracker = found
+        else:
+            tracker = self.launch.races[arena] = Tracker(arena.size)
         note = tracker.write if write else tracker.read
         ids = threads + self.first * self.launch.threads
         note(offset, size, ids, self.cta[threads] + self.first, self.epoch[self.cta[threads]])
@@ -139,9 +165,14 @@ class Machine:
 
     def located(self, error: EmulationError, instruction: Instruction) -> EmulationError:
         """The error with the instruction and the thread in its message. (Raised as error(thread, text) deeper down.)"""
-        if len(error.args) != 2:
-            return error
-        thread, text = error.args
-        name = self.global_name(thread) if isinstance(error, Race) else self.name(thread)
-        text = re.sub(r"#(\d+)", lambda m: self.global_name(int(m[1])), text)
-        return type(error)(f"{instruction.where()}, {name}: {text}")
+        text = error.message
+        if error.thread is not None:
+            name = self.global_name(error.thread) if isinstance(error, Race) else self.name(error.thread)
+            text = re.sub(r"#(\d+)", lambda m: self.global_name(int(m[1])), text)
+            text = f"{instruction.where()}, {name}: {text}"
+        return type(error)(text, op=f"kernel {self.launch.program.name}")
+
+
+def _require_written(arena: Allocation | Private, offset: Array, size: int, threads: Array) -> None:
+    if (known := arena.known(offset, size)) is not None:
+        check(Uninitialised, known, threads, lambda k: f"nobody wrote {arena.describe(int(offset[k]))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from collections.abc import Callable
 from threading import Thread
 
@@ -10,7 +11,14 @@ import numpy as np
 import pytest
 
 from pelton.runtime.driver import COPY, Address, Driver, Node
-from pelton.runtime.emulator import EmulationError, OutOfBounds
+from pelton.runtime.emulator import (
+    Misaligned,
+    OutOfBounds,
+    PtxSyntaxError,
+    Race,
+    Uninitialised,
+    UnsupportedInstruction,
+)
 from pelton.runtime.emulator.driver import EmulatedDriver
 from pelton.support.errors import CaptureError, DeviceError
 
@@ -32,6 +40,18 @@ ADD_ONE = """.version 9.0
     st.global.u32 [%rd4], %r1;
 }
 """
+
+FOLLOW = ADD_ONE.replace("mul.wide.u32 %rd2, %r0, 4", "mul.wide.u32 %rd2, %r0, 8").replace(
+    """    ld.global.u32 %r1, [%rd3];
+    add.u32 %r1, %r1, 1;
+""",
+    """    ld.global.u64 %rd3, [%rd3];
+    ld.global.u32 %r1, [%rd3];
+    mul.wide.u32 %rd2, %r0, 4;
+    add.u64 %rd4, %rd1, %rd2;
+""",
+)
+"""y[t] = *x[t]"""
 
 
 def uploaded(driver: Driver, array: np.ndarray) -> Address:
@@ -71,11 +91,6 @@ def test_copies_within_the_device() -> None:
     assert downloaded(driver, x, 4) == [0, 0, 1, 2]
 
 
-def test_new_memory_is_not_zero() -> None:
-    driver = EmulatedDriver()
-    assert downloaded(driver, driver.allocate(4), 1) == [0xA5A5A5A5]
-
-
 def test_memory_is_counted_and_runs_out() -> None:
     driver = EmulatedDriver((8, 0), total_memory=100)
     assert driver.architecture == "sm_80"
@@ -87,26 +102,168 @@ def test_memory_is_counted_and_runs_out() -> None:
     assert driver.free_memory == 100
 
 
+def test_a_launch_costs_nothing_for_memory_it_leaves_alone() -> None:
+    """However much there is, and of what it touches only the part that it touches."""
+    driver = EmulatedDriver()
+    large = uploaded(driver, np.zeros(1 << 25, np.uint8))
+    add = driver.function(ADD_ONE, "k")
+    driver.launch(add, 1, 32, [large, large.at(1 << 24)])
+    tracemalloc.start()
+    driver.launch(add, 1, 32, [large, large.at(1 << 24)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_threads_of_one_instruction_go_to_many_allocations() -> None:
+    """Their addresses stand in memory themselves."""
+    driver = EmulatedDriver()
+    places = [uploaded(driver, np.array([k], np.uint32)) for k in range(32)]
+    table, out = uploaded(driver, np.array(places[::-1], np.uint64)), driver.allocate(128)
+    driver.launch(driver.function(FOLLOW, "k"), 1, 32, [table, out])
+    assert downloaded(driver, out, 32) == list(range(31, -1, -1))
+    driver.free(places[3])
+    with pytest.raises(OutOfBounds, match=r"thread 28 of block 0: byte 0 of 4 at 0x\w+, which were freed"):
+        driver.launch(driver.function(FOLLOW, "k"), 1, 32, [table, out])
+
+
+VARIABLES = """.version 9.0
+.target sm_90
+.address_size 64
+.global .align 8 .b8 counter[8] = {5};
+.visible .entry count()
+{
+    .reg .b64 %rd<2>;
+    mov.u64 %rd0, counter;
+    red.global.add.u32 [%rd0], 1;
+}
+.visible .entry look(.param .u64 y)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd0, [y];
+    ld.global.u32 %r1, [counter];
+    st.volatile.global.u32 [%rd0], %r1;
+}
+"""
+
+
+def test_variables_of_a_text_live_as_long_as_the_device() -> None:
+    driver = EmulatedDriver()
+    out, (count, look) = driver.allocate(4), (driver.function(VARIABLES, name) for name in ("count", "look"))
+    driver.function(ADD_ONE, "k")
+    for blocks, total in ((1, 37), (2, 101)):
+        driver.launch(count, blocks, 32, [])
+        driver.launch(look, 1, 32, [out])
+        assert downloaded(driver, out, 1) == [total]
+    other = driver.function(VARIABLES + "// another text", "look")
+    driver.launch(other, 1, 32, [out])
+    assert downloaded(driver, out, 1) == [5]
+
+
+# ---- what it refuses
 def test_a_kernel_past_the_end_of_its_memory_is_refused() -> None:
     driver = EmulatedDriver()
-    x, y = driver.allocate(128), driver.allocate(124)
+    x, y = uploaded(driver, np.zeros(32, np.uint32)), driver.allocate(124)
     with pytest.raises(OutOfBounds, match=r"thread 31 of block 0: .*the memory of argument 1, which has 124 bytes"):
         driver.launch(driver.function(ADD_ONE, "k"), 1, 32, [x, y])
+    assert downloaded(driver, x, 32) == [0] * 32
+
+
+def test_an_access_across_an_end_or_misaligned_is_refused() -> None:
+    driver = EmulatedDriver()
+    x = uploaded(driver, np.zeros(32, np.uint32))
+    wide = driver.function(ADD_ONE.replace("ld.global.u32 %r1", "ld.global.v2.u32 {%r1, %r2}"), "k")
+    y = uploaded(driver, np.zeros(130, np.uint8))
+    with pytest.raises(Misaligned, match=r"thread 1 of block 0: address 0x\w+4 is no multiple of 8"):
+        driver.launch(wide, 1, 32, [x, x])
+    with pytest.raises(OutOfBounds, match="thread 31 of block 0: byte 128 of the memory of argument 1, which has 130"):
+        driver.launch(driver.function(ADD_ONE, "k"), 1, 32, [x, y.at(4)])
+
+
+def test_memory_that_nobody_wrote_is_not_read() -> None:
+    driver = EmulatedDriver()
+    x, y = uploaded(driver, np.zeros(32, np.uint32)), driver.allocate(160)
+    add = driver.function(ADD_ONE, "k")
+    driver.launch(add, 1, 32, [x, y])
+    with pytest.raises(Uninitialised, match="thread 29 of block 0: nobody wrote byte 128 of the memory of argument 0"):
+        driver.launch(add, 1, 32, [y.at(12), x])
+    with pytest.raises(Uninitialised, match="read: nobody wrote byte 128 of the allocation at"):
+        downloaded(driver, y, 40)
+    driver.copy(x.at(64), y.at(96), 64)
+    assert downloaded(driver, x, 24) == [0] * 16 + [1] * 8
+    with pytest.raises(Uninitialised, match="read: nobody wrote byte 96 of"):
+        downloaded(driver, x, 32)
+    driver.write(y.at(128), np.zeros(8, np.uint32))
+    assert downloaded(driver, y, 40) == [1] * 32 + [0] * 8
+
+
+def test_memory_that_nobody_wrote_is_not_zero() -> None:
+    driver = EmulatedDriver(check_uninitialized=False)
+    assert downloaded(driver, driver.allocate(4), 1) == [0xA5A5A5A5]
+
+
+def test_races_between_blocks_are_found_on_request() -> None:
+    for check in (True, False):
+        driver = EmulatedDriver(check_races=check)
+        x, y = uploaded(driver, np.zeros(32, np.uint32)), driver.allocate(128)
+        add = driver.function(ADD_ONE, "k")
+        if check:
+            with pytest.raises(Race, match="thread 0 of block 0: writes what thread 0 of block 1 wrote"):
+                driver.launch(add, 2, 32, [x, y])
+        else:
+            driver.launch(add, 2, 32, [x, y])
 
 
 def test_wrong_addresses_are_refused() -> None:
     driver = EmulatedDriver()
     x = driver.allocate(8)
-    for address, text in ((x, "12 bytes at byte 0 of an allocation of 8"), (x.at(300), "lies in no allocation")):
+    for address, text in (
+        (x, "12 bytes at byte 0 of an allocation of 8"),
+        (x.at(300), "byte 300 of the allocation at"),
+        (Address(64), "address 0x40 lies in no buffer"),
+    ):
         with pytest.raises(OutOfBounds, match=re.escape(text)):
             driver.write(address, np.zeros(3, np.uint32))
     driver.free(x)
-    with pytest.raises(OutOfBounds, match="lies in no allocation"):
+    with pytest.raises(OutOfBounds, match=r"thread 0 of block 0: byte 0 of 8 at 0x\w+, which were freed"):
         driver.launch(driver.function(ADD_ONE, "k"), 1, 32, [x, x])
-    with pytest.raises(EmulationError, match="free: no allocation starts at"):
+    with pytest.raises(DeviceError, match="free: no allocation starts at"):
         driver.free(x)
     with pytest.raises(TypeError, match="what function"):
         driver.launch("k", 1, 32, [])
+
+
+def test_a_text_is_prepared_once_and_refused_at_once() -> None:
+    driver = EmulatedDriver()
+    with pytest.raises(UnsupportedInstruction, match="no rule for frobnicate"):
+        driver.function(ADD_ONE.replace("add.u32", "frobnicate.u32"), "k")
+    with pytest.raises(PtxSyntaxError, match="no function 'other'"):
+        driver.function(ADD_ONE, "other")
+    assert driver.function(ADD_ONE, "k") is driver.function(ADD_ONE, "k")
+
+
+def test_shared_memory_has_limits() -> None:
+    static = ADD_ONE.replace("{\n", "{\n    .shared .align 4 .b8 tile[SIZE];\n", 1)
+    for cc, most in (((8, 0), 163), ((8, 6), 99), ((9, 0), 227)):
+        driver = EmulatedDriver(cc)
+        x, add = uploaded(driver, np.zeros(32, np.uint32)), driver.function(static.replace("SIZE", "1024"), "k")
+        driver.launch(add, 1, 32, [x, x], (most - 1) << 10)
+        with pytest.raises(DeviceError, match=rf"dynamic shared memory of {most << 10}\n.*0 to {(most - 1) << 10}$"):
+            driver.launch(add, 1, 32, [x, x], most << 10)
+        with pytest.raises(DeviceError, match=r"shared variables of 49168\n.*0 to 49152"):
+            driver.function(static.replace("SIZE", "49168"), "k")
+
+
+def test_arguments_are_checked() -> None:
+    driver = EmulatedDriver()
+    x, add = driver.allocate(4), driver.function(ADD_ONE, "k")
+    driver.begin_capture()
+    with pytest.raises(DeviceError, match=r"launch of k takes 2 arguments \(x, y\), got 1"):
+        driver.launch(add, 1, 32, [x])
+    with pytest.raises(DeviceError, match="launch of k: 18446744073709551616 does not fit y, which has 8 bytes"):
+        driver.launch(add, 1, 32, [x, 2**64])
+    assert driver.nodes(driver.end_capture()) == ()
 
 
 # ---- device graphs
@@ -178,10 +335,10 @@ def test_a_capture_is_its_threads_own() -> None:
 @pytest.mark.parametrize(
     ("grid", "block", "message"),
     [
-        (-1, 32, "a grid of -1\n.*0 to 2147483647"),
-        (2**31, 32, "a grid of 2147483648\n.*0 to 2147483647"),
-        (1, 0, "a block of 0\n.*1 to 1024"),
-        (1, 1056, "a block of 1056\n.*1 to 1024"),
+        (-1, 32, "grid of -1\n.*0 to 2147483647"),
+        (2**31, 32, "grid of 2147483648\n.*0 to 2147483647"),
+        (1, 0, "block of 0\n.*1 to 1024"),
+        (1, 1056, "block of 1056\n.*1 to 1024"),
     ],
 )
 def test_a_launch_beyond_a_limit_is_refused(grid: int, block: int, message: str) -> None:

@@ -297,7 +297,7 @@ def test_a_misaligned_access_is_refused() -> None:
 def test_unwritten_shared_memory_may_not_be_read() -> None:
     body = "    .shared .align 4 .b8 tile[256];\n    mov.u64 %rd11, tile;\n    add.u64 %rd12, %rd11, %rd9;\n"
     body += "    setp.lt.u32 %p1, %r0, 9;\n    @%p1 st.shared.u32 [%rd12], %r0;\n    ld.shared.u32 %r1, [%rd12];\n"
-    with pytest.raises(em.Uninitialised, match="thread 9 of block 0: byte 36 of shared memory"):
+    with pytest.raises(em.Uninitialised, match="thread 9 of block 0: nobody wrote byte 36 of shared memory"):
         run(kernel(body + STORE_R1), np.zeros(64, np.uint32))
 
 
