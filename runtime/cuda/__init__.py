@@ -1,0 +1,1 @@
+"""NVIDIA GPUs through the CUDA driver. Enters and leaves: what `Driver` (runtime/driver.py) says."""

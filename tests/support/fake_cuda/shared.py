@@ -1,0 +1,69 @@
+"""What tests of the CUDA driver layer share: a text, what its kernel does, bytes up and down.
+
+The fixtures `fake` (a machine with two GPUs) and `driver` (its first) stand in tests/unit/conftest.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from threading import Thread
+
+import numpy as np
+
+from pelton.runtime.driver import Address, Driver
+from pelton.tests.support.fake_cuda.state import Memory
+
+HALF = 1 << 16
+"""The size of a pinned buffer in these tests."""
+PTX = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n, .param .f32 step)
+{
+    ret;
+}
+.visible .entry bare()
+{
+    ret;
+}
+"""
+
+
+def add(memory: Memory, grid: int, block: int, args: Sequence[bytes]) -> None:
+    """y = x + step, for n floats."""
+    (x, y), (n,), (step,) = (
+        struct.unpack(code, data) for code, data in (("<QQ", args[0] + args[1]), ("<I", args[2]), ("<f", args[3]))
+    )
+    source, target = ((ctypes.c_float * n).from_address(memory.host(place, 4 * n)) for place in (x, y))
+    target[:] = [value + step for value in source]
+
+
+def uploaded(driver: Driver, array: np.ndarray) -> Address:
+    address = driver.allocate(array.nbytes)
+    driver.write(address, array)
+    return address
+
+
+def downloaded(driver: Driver, address: Address, size: int) -> list[float]:
+    out = np.zeros(size, np.float32)
+    driver.read(address, out)
+    return out.tolist()
+
+
+def in_thread(work: Callable[[], object]) -> None:
+    """Runs work in a thread of its own; what it raises is raised here."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
