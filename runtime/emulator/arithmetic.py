@@ -1,5 +1,4 @@
-"""Numbers as PTX defines them, where NumPy's own operator is not enough: fused and directed rounding, wide products,
-conversions.
+"""Floating point as PTX defines it, where NumPy's own operator is not enough: fused and directed rounding.
 
 Enters: typed arrays. Leaves: typed arrays. Pure functions; rules.py says which instruction calls which.
 """
@@ -7,23 +6,14 @@ Enters: typed arrays. Leaves: typed arrays. Pure functions; rules.py says which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from pelton.runtime.emulator.errors import UnsupportedInstruction
-from pelton.runtime.emulator.values import SIGNED, UNSIGNED, Array, Type, bf16_to_f32, f32_to_bf16
-
-ROUND_TO_INTEGER: dict[str, Callable[[Array], Array]] = {
-    "rni": np.rint,
-    "rzi": np.trunc,
-    "rmi": np.floor,
-    "rpi": np.ceil,
-}
+from pelton.runtime.emulator.values import Array
 
 
-# ---- floating point
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """a + b as its rounded value and the exact error (Knuth)."""
     s = a + b
@@ -107,6 +97,24 @@ def _split(a: Array) -> tuple[Array, Array]:
     return high, a - high
 
 
+def quotient(a: Array, b: Array) -> Array:
+    """a / b of float32, in float64 rounded to odd."""
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    q = x / y
+    product, error = two_product(q, y)
+    rest = (x - product) - error
+    return round_to_odd(q, np.where(np.isfinite(rest), rest * np.sign(y), 0.0))
+
+
+def root(a: Array) -> Array:
+    """sqrt(a) of float32, in float64 rounded to odd."""
+    x = a.astype(np.float64)
+    q = np.sqrt(x)
+    product, error = two_product(q, q)
+    rest = (x - product) - error
+    return round_to_odd(q, np.where(np.isfinite(rest), rest, 0.0))
+
+
 def flush(value: Array) -> Array:
     """`.ftz`: subnormals become zeros of their sign."""
     tiny = np.abs(value) < np.finfo(value.dtype).tiny
@@ -122,142 +130,3 @@ def minimum(a: Array, b: Array, *, largest: bool, keep_nan: bool) -> Array:
     either = np.isnan(a) | np.isnan(b)
     rest = a.dtype.type(np.nan) if keep_nan else np.where(np.isnan(a), b, a)
     return np.where(either, rest, out)
-
-
-# ---- integers
-def multiply_high(a: Array, b: Array) -> Array:
-    """The upper half of the full product."""
-    size = a.dtype.itemsize
-    if size < 8:
-        wide = SIGNED[2 * size] if a.dtype.kind == "i" else UNSIGNED[2 * size]
-        return (a.astype(wide) * b.astype(wide) >> wide.type(8 * size)).astype(a.dtype)
-    x, y = a.view(np.uint64), b.view(np.uint64)
-    half, mask = np.uint64(32), np.uint64(0xFFFF_FFFF)
-    xh, xl, yh, yl = x >> half, x & mask, y >> half, y & mask
-    middle = xh * yl + (xl * yl >> half)
-    high = xh * yh + (middle >> half) + ((middle & mask) + xl * yh >> half)
-    if a.dtype.kind == "i":
-        high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
-    return high.view(a.dtype)
-
-
-def multiply_wide(a: Array, b: Array) -> Array:
-    """The full product, in twice the width."""
-    wide = SIGNED[2 * a.dtype.itemsize] if a.dtype.kind == "i" else UNSIGNED[2 * a.dtype.itemsize]
-    return a.astype(wide) * b.astype(wide)
-
-
-def divide(a: Array, b: Array) -> Array:
-    """Integer quotient toward zero; by zero it is all ones, as on the hardware."""
-    safe = np.where(b == 0, b.dtype.type(1), b)
-    quotient = a // safe
-    if a.dtype.kind == "i":
-        overflow = (safe == -1) & (a == np.iinfo(a.dtype).min)
-        safe = np.where(overflow, a.dtype.type(1), safe)
-        quotient = np.where(overflow, a, a // safe)
-        quotient = quotient + ((quotient < 0) & (quotient * safe != a)).astype(a.dtype)
-    return np.where(b == 0, np.array(-1).astype(a.dtype), quotient)
-
-
-def remainder(a: Array, b: Array) -> Array:
-    """Integer remainder with the dividend's sign; by zero it is the dividend, as on the hardware."""
-    return np.where(b == 0, a, a - divide(a, b) * b)
-
-
-def shift(a: Array, count: Array, *, left: bool) -> Array:
-    """Shifts that clamp: a count beyond the width leaves zeros (or copies of the sign)."""
-    width = 8 * a.dtype.itemsize
-    inside = np.minimum(count, np.uint32(width - 1)).astype(a.dtype)
-    if not left and a.dtype.kind == "i":
-        return a >> inside
-    return np.where(count >= width, a.dtype.type(0), a << inside if left else a >> inside)
-
-
-def add_carry(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
-    """32- or 64-bit unsigned sum and its carry."""
-    part = a + b
-    total = part + carry.astype(a.dtype)
-    return total, (part < a) | (total < part)
-
-
-def bit_insert(a: Array, b: Array, start: Array, length: Array) -> Array:
-    """`bfi`: the low bits of a over b's field."""
-    width = 8 * a.dtype.itemsize
-    start, length = (np.minimum(x & np.uint32(255), np.uint32(width)) for x in (start, length))
-    ones = shift(~a.dtype.type(0) + a * 0, np.uint32(width) - length, left=False)
-    ones = np.where(length == 0, a.dtype.type(0), ones)
-    field = shift(ones, start, left=True)
-    return (b & ~field) | (shift(a, start, left=True) & field)
-
-
-def bit_extract(a: Array, start: Array, length: Array) -> Array:
-    """`bfe`: a field, extended by its top bit when signed."""
-    width = np.uint32(8 * a.dtype.itemsize)
-    start, length = start & np.uint32(255), np.minimum(length & np.uint32(255), width)
-    top = shift(shift(a, start, left=False), width - length, left=True)
-    return np.where(length == 0, a.dtype.type(0), shift(top, width - length, left=False))
-
-
-def funnel(low: Array, high: Array, count: Array, *, left: bool, wrap: bool) -> Array:
-    """`shf`: 32 bits of a 64-bit value shifted by count."""
-    count = (count & np.uint32(31) if wrap else np.minimum(count, np.uint32(32))).astype(np.uint64)
-    both = (high.astype(np.uint64) << np.uint64(32)) | low
-    moved = (both << count) >> np.uint64(32) if left else both >> count
-    return (moved & np.uint64(0xFFFF_FFFF)).astype(np.uint32)
-
-
-def leading_zeros(a: Array) -> Array:
-    """`clz`"""
-    bits, count = 8 * a.dtype.itemsize, np.zeros(a.shape, np.uint32)
-    for k in range(bits):
-        count += (a >> a.dtype.type(k)) == 0
-    return count
-
-
-# ---- conversions
-def convert(value: Array, source: Type, target: Type, rounding: str, saturate: bool) -> Array:
-    """`cvt`: any of the types to any other. Integers wrap unless saturated, floats to integers saturate always."""
-    if source.kind == "h":
-        value = bf16_to_f32(value)
-    if target.kind == "h":
-        return f32_to_bf16(_to_odd32(value) if value.dtype == np.float64 else value.astype(np.float32))
-    if value.dtype.kind == "f" and target.kind in "us":
-        return float_to_integer(value, target, rounding)
-    if target.kind == "f":
-        return _to_float(value, target, rounding, saturate)
-    if saturate:
-        limits = np.iinfo(target.dtype)
-        value = np.clip(value, max(limits.min, np.iinfo(value.dtype).min), min(limits.max, np.iinfo(value.dtype).max))
-    return value.astype(target.dtype)
-
-
-def _to_odd32(value: Array) -> Array:
-    """float64 to float32, rounded to odd: what is rounded to fewer bits next is rounded once."""
-    cut = narrow(value, "rz")
-    return (cut.view(np.uint32) | (cut != value)).view(np.float32)
-
-
-def float_to_integer(value: Array, target: Type, rounding: str) -> Array:
-    """Rounds and saturates. NaN gives 0, except from f64 or to 64 bits: there it gives the most negative pattern."""
-    whole = ROUND_TO_INTEGER[rounding](value.astype(np.float64))
-    limits = np.iinfo(target.dtype)
-    high, low = whole >= float(limits.max) + (target.size < 8), whole <= float(limits.min)
-    nan = 1 << (8 * target.size - 1) if value.dtype.itemsize == 8 or target.size == 8 else 0
-    inside = np.where(high | low | np.isnan(whole), 0.0, whole).astype(target.dtype)
-    out = np.where(high, target.dtype.type(limits.max), np.where(low, target.dtype.type(limits.min), inside))
-    return np.where(np.isnan(whole), np.array([nan], UNSIGNED[target.size]).view(target.dtype), out)
-
-
-def _to_float(value: Array, target: Type, rounding: str, saturate: bool) -> Array:
-    if rounding in ROUND_TO_INTEGER:
-        value = ROUND_TO_INTEGER[rounding](value)
-    elif rounding not in ("rn", ""):
-        if value.dtype != np.float64 or target.size != 4:
-            raise UnsupportedInstruction(f"cvt.{rounding} from {value.dtype} to {target.name}")
-        return narrow(value, rounding)
-    if saturate:
-        value = np.where(np.isnan(value) | (value <= 0), value.dtype.type(0), np.minimum(value, value.dtype.type(1)))
-    out = value.astype(target.dtype)
-    if value.dtype.kind == "f" and target.size == 2:
-        out = np.where(np.isnan(value), np.array([0x7FFF], np.uint16).view(np.float16), out)
-    return out

@@ -116,6 +116,8 @@ def _guarded(instruction: Instruction, inner: Step) -> Step:
 def reader(operand: Linked | None, type: Type) -> Reader:
     """A function that gives the operand's value: one per thread, or one for all."""
     match operand:
+        case Register(index, negated=True):
+            return lambda machine: ~machine.registers[index]
         case Register(index):
             return lambda machine: as_type(machine.registers[index], type)
         case Special(name):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pelton.runtime.emulator import arithmetic as ar
+from pelton.runtime.emulator import integers as it
 from pelton.runtime.emulator.rule import PREDICATE, Modifiers, Rule, last
 from pelton.runtime.emulator.values import Array
 
@@ -38,7 +38,7 @@ def _rule(modifiers: Modifiers, count: int, total: Callable[..., tuple[Array, Ar
 
 def add(modifiers: Modifiers, reads: bool) -> Rule:
     """`add.cc` and `addc`."""
-    return _rule(modifiers, 2, ar.add_carry, reads)
+    return _rule(modifiers, 2, it.add_carry, reads)
 
 
 def subtract(modifiers: Modifiers, reads: bool) -> Rule:
@@ -48,9 +48,9 @@ def subtract(modifiers: Modifiers, reads: bool) -> Rule:
 
 def multiply_add(modifiers: Modifiers, reads: bool) -> Rule:
     """`mad.cc` and `madc`."""
-    half = ar.multiply_high if "hi" in modifiers else np.multiply
+    half = it.multiply_high if "hi" in modifiers else np.multiply
 
     def total(a: Array, b: Array, c: Array, carry: Array) -> tuple[Array, Array]:
-        return ar.add_carry(half(a, b), c, carry)
+        return it.add_carry(half(a, b), c, carry)
 
     return _rule(modifiers, 3, total, reads)

@@ -8,7 +8,7 @@ memory there, which is what `.param` variables of a call are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pelton.runtime.emulator import parser, syntax
@@ -27,11 +27,12 @@ CARRY = 0
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A numbered register of `size` bytes; predicates have `predicate` set."""
+    """A numbered register of `size` bytes; predicates have `predicate` set, `!%p` as an operand `negated`."""
 
     index: int
     size: int
     predicate: bool = False
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,8 @@ class _Linker:
                 return register
             case Memory(Constant() as address):
                 return address
+            case None if word.text[0] == "!" and isinstance(inner := self.find(word.text[1:]), Register):
+                return replace(inner, negated=True)
             case _ if word.text in SPECIAL:
                 return Special(word.text)
             case _ if word.text.lstrip("-")[:1].isdigit():

@@ -1,7 +1,7 @@
 """What a computing instruction is, as a value: a `Rule`. And the few things most rules are made with.
 
-Enters: the modifiers of an opcode (`("rn", "f32")` of `add.rn.f32`). Leaves: types and functions for rules.py and
-carry.py.
+Enters: the modifiers of an opcode (`("rn", "f32")` of `add.rn.f32`). Leaves: types and functions for rules.py,
+bit_rules.py, half_rules.py and carry.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from pelton.runtime.emulator import arithmetic as ar
+from pelton.runtime.emulator.conversions import ROUND_TO_INTEGER
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.values import TYPES, Array, Type
 
@@ -52,19 +55,23 @@ def last(modifiers: Modifiers) -> Type:
 
 def rounding(modifiers: Modifiers) -> str:
     """The rounding modifier, or nothing."""
-    return next((m for m in modifiers if m in ("rn", "rz", "rm", "rp", *ar.ROUND_TO_INTEGER)), "")
+    return next((m for m in modifiers if m in ("rn", "rz", "rm", "rp", "rna", *ROUND_TO_INTEGER)), "")
 
 
 def flushed(compute: Compute, modifiers: Modifiers) -> Compute:
-    """With `.ftz`, subnormal operands and results are zeros."""
-    if "ftz" not in modifiers:
+    """With `.ftz`, subnormal operands and results are zeros; with `.sat`, results are clamped to [0, 1], NaN to 0."""
+    ftz, saturate = "ftz" in modifiers, "sat" in modifiers
+    if not (ftz or saturate):
         return compute
     inner: Callable[..., Any] = compute
 
-    def flush(*operands: Array) -> Array:
-        return ar.flush(inner(*(ar.flush(o) for o in operands)))
+    def shape(*operands: Array) -> Array:
+        result: Array = inner(*(ar.flush(o) for o in operands)) if ftz else inner(*operands)
+        if saturate:
+            result = np.where(np.isnan(result), np.zeros_like(result), np.clip(result, 0, 1).astype(result.dtype))
+        return ar.flush(result) if ftz else result
 
-    return flush
+    return shape
 
 
 def same(count: int, compute: Compute) -> Maker:
@@ -75,3 +82,36 @@ def same(count: int, compute: Compute) -> Maker:
         return Rule((type,), (type,) * count, flushed(compute, modifiers) if type.kind == "f" else compute)
 
     return make
+
+
+# ---- comparisons
+_ORDER: dict[str, Binary] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}  # fmt: skip
+_JOIN: dict[str, Binary] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+
+
+def comparison(name: str, type: Type) -> Binary:
+    """`lt`, `geu`, `num` and the like over a type."""
+
+    def unordered(a: Array, b: Array) -> Array:
+        return np.isnan(a) | np.isnan(b)
+
+    if name == "nan":
+        return unordered
+    if name == "num":
+        return lambda a, b: ~unordered(a, b)
+    order = _ORDER.get(name) or _ORDER.get(name.removesuffix("u"))
+    if order is None:
+        raise UnsupportedInstruction(f"comparison .{name}")
+    if type.kind != "f":
+        return order
+    if name not in _ORDER:
+        return lambda a, b: order(a, b) | unordered(a, b)
+    return lambda a, b: order(a, b) & ~unordered(a, b)
+
+
+def join_of(modifiers: Modifiers) -> Any:
+    """How a comparison joins its result with one more predicate, or None."""
+    return next((_JOIN[m] for m in modifiers[1:] if m in _JOIN), None)

@@ -1,7 +1,8 @@
 """What each computing instruction does: a table from the opcode's stem to what makes its `Rule`.
 
 Enters: an instruction's stem and modifiers. Leaves: a `Rule`; blocks.py binds it to registers. Memory, control flow and
-warp-wide operations are in access.py: a rule sees only values, one per thread.
+warp-wide operations are steps of their own: a rule sees only values, one per thread. Bits are in bit_rules.py, half
+types in half_rules.py, conversions in cvt_rules.py.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ import numpy as np
 
 from pelton.runtime.emulator import arithmetic as ar
 from pelton.runtime.emulator import carry
+from pelton.runtime.emulator import integers as it
+from pelton.runtime.emulator.bit_rules import BITS
+from pelton.runtime.emulator.cvt_rules import CONVERSIONS
 from pelton.runtime.emulator.errors import UnsupportedInstruction
+from pelton.runtime.emulator.half_rules import HALVES, half_of
 from pelton.runtime.emulator.rule import (
-    COUNT,
     PREDICATE,
     Binary,
     Maker,
     Modifiers,
     Rule,
     Unary,
+    comparison,
     flushed,
+    join_of,
     last,
     rounding,
     same,
@@ -29,17 +35,38 @@ from pelton.runtime.emulator.values import TYPES, Array, Type
 
 def rule(stem: str, modifiers: Modifiers) -> Rule:
     """The rule of an opcode; UnsupportedInstruction for those outside the subset."""
-    make = RULES.get(stem)
+    make = HALVES.get(stem) if half_of(modifiers) else None
+    make = make or RULES.get(stem)
     if make is None:
         raise UnsupportedInstruction(f"no rule for {stem}; there are: {', '.join(sorted(RULES))}")
     return make(modifiers)
 
 
 # ---- floating point or integer, by type
+_PAIRS = {"u16x2": np.dtype(np.uint16), "s16x2": np.dtype(np.int16)}
+
+
+def _pairs(modifiers: Modifiers, compute: Binary) -> Rule:
+    """Two 16-bit integers in a register."""
+    dtype, register = _PAIRS[modifiers[-1]], TYPES["b32"]
+
+    def act(a: Array, b: Array) -> Array:
+        halves = compute(*(np.ascontiguousarray(x).view(dtype).reshape(-1, 2) for x in (a, b)))
+        if "relu" in modifiers:
+            halves = np.maximum(halves, dtype.type(0))
+        return np.ascontiguousarray(halves).view(np.uint32).reshape(-1)
+
+    return Rule((register,), (register, register), act)
+
+
 def _sum(modifiers: Modifiers, subtract: bool) -> Rule:
-    type, mode = last(modifiers), rounding(modifiers)
     plain: Binary = np.subtract if subtract else np.add
+    if modifiers[-1] in _PAIRS:
+        return _pairs(modifiers, plain)
+    type, mode = last(modifiers), rounding(modifiers)
     if type.kind != "f":
+        if "sat" in modifiers:
+            return Rule((type,), (type, type), lambda a, b: _clip(plain(a.astype(np.int64), b.astype(np.int64)), type))
         return Rule((type,), (type, type), plain)
     if mode in ("", "rn"):
         return Rule((type,), (type, type), flushed(plain, modifiers))
@@ -49,15 +76,26 @@ def _sum(modifiers: Modifiers, subtract: bool) -> Rule:
     )
 
 
+def _clip(wide: Array, type: Type) -> Array:
+    limits = np.iinfo(type.dtype)
+    return np.clip(wide, limits.min, limits.max).astype(type.dtype)
+
+
 def _product(modifiers: Modifiers) -> Rule:
     type, mode = last(modifiers), rounding(modifiers)
     if type.kind == "f":
-        if mode not in ("", "rn"):
-            raise UnsupportedInstruction(f"mul.{mode}")
-        return Rule((type,), (type, type), flushed(np.multiply, modifiers))
+        if mode in ("", "rn"):
+            return Rule((type,), (type, type), flushed(np.multiply, modifiers))
+        if type.size != 4:
+            raise UnsupportedInstruction(f"mul.{mode}.{type.name}")
+        return Rule(
+            (type,),
+            (type, type),
+            flushed(lambda a, b: ar.narrow(a.astype(np.float64) * b.astype(np.float64), mode), modifiers),
+        )
     if "wide" in modifiers:
-        return Rule((_wide(type),), (type, type), ar.multiply_wide)
-    return Rule((type,), (type, type), ar.multiply_high if "hi" in modifiers else np.multiply)
+        return Rule((_wide(type),), (type, type), it.multiply_wide)
+    return Rule((type,), (type, type), it.multiply_high if "hi" in modifiers else np.multiply)
 
 
 def _wide(type: Type) -> Type:
@@ -81,22 +119,41 @@ def _multiply_add(modifiers: Modifiers) -> Rule:
         return carry.multiply_add(modifiers, reads=False)
     if "wide" in modifiers:
         wide = _wide(type)
-        return Rule((wide,), (type, type, wide), lambda a, b, c: ar.multiply_wide(a, b) + c)
-    half: Binary = ar.multiply_high if "hi" in modifiers else np.multiply
+        return Rule((wide,), (type, type, wide), lambda a, b, c: it.multiply_wide(a, b) + c)
+    half: Binary = it.multiply_high if "hi" in modifiers else np.multiply
+    if "sat" in modifiers:
+        return Rule((type,), (type,) * 3, lambda a, b, c: _clip(half(a, b).astype(np.int64) + c.astype(np.int64), type))
     return Rule((type,), (type,) * 3, lambda a, b, c: half(a, b) + c)
 
 
 def _divide(modifiers: Modifiers) -> Rule:
-    type = last(modifiers)
-    compute = np.divide if type.kind == "f" else ar.divide
-    return Rule((type,), (type, type), flushed(compute, modifiers))
+    type, mode = last(modifiers), rounding(modifiers)
+    if type.kind != "f":
+        return Rule((type,), (type, type), it.divide)
+    if mode in ("", "rn"):
+        return Rule((type,), (type, type), flushed(np.divide, modifiers))
+    _only32(type, f"div.{mode}")
+    return Rule((type,), (type, type), flushed(lambda a, b: ar.narrow(ar.quotient(a, b), mode), modifiers))
+
+
+def _only32(type: Type, opcode: str) -> None:
+    if type.size != 4:
+        raise UnsupportedInstruction(f"{opcode}.{type.name}")
 
 
 def _extreme(largest: bool) -> Maker:
+    whole: Binary = np.maximum if largest else np.minimum
+
     def make(modifiers: Modifiers) -> Rule:
+        if modifiers[-1] in _PAIRS:
+            return _pairs(modifiers, whole)
         type = last(modifiers)
         if type.kind != "f":
-            return Rule((type,), (type, type), np.maximum if largest else np.minimum)
+            if "relu" in modifiers:
+                return Rule((type,), (type, type), lambda a, b: np.maximum(whole(a, b), 0))
+            return Rule((type,), (type, type), whole)
+        if "xorsign" in modifiers:
+            raise UnsupportedInstruction(f".{'.'.join(modifiers)}")
         keep = "NaN" in modifiers
         return Rule(
             (type,), (type, type), flushed(lambda a, b: ar.minimum(a, b, largest=largest, keep_nan=keep), modifiers)
@@ -110,8 +167,23 @@ def _unary(compute: Unary) -> Maker:
 
     def make(modifiers: Modifiers) -> Rule:
         type = last(modifiers)
+        if rounding(modifiers) not in ("", "rn"):
+            raise UnsupportedInstruction(f".{'.'.join(modifiers)}")
         rounded = flushed(lambda a: compute(a.astype(np.float64)).astype(a.dtype), modifiers)
         return Rule((type,), (type,), rounded)
+
+    return make
+
+
+def _directed(compute: Unary, odd: Unary) -> Maker:
+    """A float function that is also rounded up, down and toward zero; `odd` gives it in float64, rounded to odd."""
+
+    def make(modifiers: Modifiers) -> Rule:
+        type, mode = last(modifiers), rounding(modifiers)
+        if mode in ("", "rn"):
+            return _unary(compute)(modifiers)
+        _only32(type, mode)
+        return Rule((type,), (type,), flushed(lambda a: ar.narrow(odd(a), mode), modifiers))
 
     return make
 
@@ -122,69 +194,52 @@ def _sign_bit(modifiers: Modifiers, change: Unary) -> Rule:
     return Rule((type,), (type,), change)
 
 
-# ---- bits
-def _shift(left: bool) -> Maker:
-    def make(modifiers: Modifiers) -> Rule:
-        type = last(modifiers)
-        return Rule((type,), (type, COUNT), lambda a, n: ar.shift(a, n, left=left))
-
-    return make
-
-
-def _funnel(modifiers: Modifiers) -> Rule:
-    left, wrap = "l" in modifiers, "wrap" in modifiers
-    return Rule((COUNT,), (COUNT,) * 3, lambda low, high, n: ar.funnel(low, high, n, left=left, wrap=wrap))
+# ---- predicates, moves
+_TESTS: dict[str, Unary] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).tiny) | (a == 0)),
+    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
+}
 
 
-def _bit_insert(modifiers: Modifiers) -> Rule:
-    type = last(modifiers)
-    return Rule((type,), (type, type, COUNT, COUNT), ar.bit_insert)
-
-
-def _bit_extract(modifiers: Modifiers) -> Rule:
-    type = last(modifiers)
-    return Rule((type,), (type, COUNT, COUNT), ar.bit_extract)
-
-
-def _count(compute: Unary) -> Maker:
-    def make(modifiers: Modifiers) -> Rule:
-        type = TYPES[f"u{modifiers[-1][1:]}"]
-        return Rule((COUNT,), (type,), compute)
-
-    return make
-
-
-# ---- predicates, moves, conversions
-_ORDER: dict[str, Binary] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
-}  # fmt: skip
-_JOIN: dict[str, Binary] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-
-
-def _comparison(name: str, type: Type) -> Binary:
-    def unordered(a: Array, b: Array) -> Array:
-        return np.isnan(a) | np.isnan(b)
-
-    if name == "nan":
-        return unordered
-    if name == "num":
-        return lambda a, b: ~unordered(a, b)
-    order = _ORDER[name if name in _ORDER else name.removesuffix("u")]
-    if type.kind != "f":
-        return order
-    if name not in _ORDER:
-        return lambda a, b: order(a, b) | unordered(a, b)
-    return lambda a, b: order(a, b) & ~unordered(a, b)
+def _test(modifiers: Modifiers) -> Rule:
+    return Rule((PREDICATE,), (last(modifiers),), _TESTS[modifiers[0]])
 
 
 def _compare(modifiers: Modifiers) -> Rule:
-    type, holds = last(modifiers), _comparison(modifiers[0], last(modifiers))
-    join = next((_JOIN[m] for m in modifiers[1:] if m in _JOIN), None)
+    type, join = last(modifiers), join_of(modifiers)
+    holds = _flushed_comparison(modifiers, type)
     if join is None:
         return Rule((PREDICATE, PREDICATE), (type, type), lambda a, b: (holds(a, b), ~holds(a, b)))
     return Rule(
         (PREDICATE, PREDICATE), (type, type, PREDICATE), lambda a, b, p: (join(holds(a, b), p), join(~holds(a, b), p))
+    )
+
+
+def _flushed_comparison(modifiers: Modifiers, type: Type) -> Binary:
+    holds = comparison(modifiers[0], type)
+    return (lambda a, b: holds(ar.flush(a), ar.flush(b))) if "ftz" in modifiers else holds
+
+
+_TRUE: dict[str, Array] = {
+    "f32": np.ones(1, np.float32),
+    "u32": np.full(1, 0xFFFF_FFFF, np.uint32),
+    "s32": np.full(1, -1, np.int32),
+}
+
+
+def _set(modifiers: Modifiers) -> Rule:
+    """`set`: 1.0, or all ones, where the comparison holds."""
+    type, join = last(modifiers), join_of(modifiers)
+    holds, one = _flushed_comparison(modifiers, type), _TRUE[modifiers[-2]]
+    zero = np.zeros_like(one)
+    if join is None:
+        return Rule((TYPES[modifiers[-2]],), (type, type), lambda a, b: np.where(holds(a, b), one, zero))
+    return Rule(
+        (TYPES[modifiers[-2]],), (type, type, PREDICATE), lambda a, b, p: np.where(join(holds(a, b), p), one, zero)
     )
 
 
@@ -193,26 +248,10 @@ def _select(modifiers: Modifiers) -> Rule:
     return Rule((type,), (type, type, PREDICATE), lambda a, b, p: np.where(p, a, b))
 
 
-def _convert(modifiers: Modifiers) -> Rule:
-    target, source = TYPES[modifiers[-2]], TYPES[modifiers[-1]]
-    mode, saturate = rounding(modifiers), "sat" in modifiers
-    if modifiers[-2] in ("bf16x2", "f16x2"):
-        half = TYPES[modifiers[-2].removesuffix("x2")]
-
-        def pack(high: Array, low: Array) -> Array:
-            parts = [ar.convert(x, source, half, mode, saturate).view(np.uint16).astype(np.uint32) for x in (high, low)]
-            return (parts[0] << np.uint32(16)) | parts[1]
-
-        return Rule((target,), (source, source), pack)
-    return Rule(
-        (target,),
-        (source,),
-        flushed(lambda a: ar.convert(a, source, target, mode, saturate), _float_only(modifiers)),
-    )
-
-
-def _float_only(modifiers: Modifiers) -> Modifiers:
-    return modifiers if modifiers[-1][0] == modifiers[-2][0] == "f" else ()
+def _select_sign(modifiers: Modifiers) -> Rule:
+    """`slct`: the first where the third is not negative; -0 is not, NaN is."""
+    type, sign = TYPES[modifiers[-2]], last(modifiers)
+    return Rule((type,), (type, type, sign), lambda a, b, c: np.where(c >= 0, a, b))
 
 
 RULES: dict[str, Maker] = {
@@ -225,34 +264,27 @@ RULES: dict[str, Maker] = {
     "madc": lambda m: carry.multiply_add(m, reads=True),
     "fma": _fused,
     "div": _divide,
-    "rem": same(2, ar.remainder),
+    "rem": same(2, it.remainder),
     "min": _extreme(largest=False),
     "max": _extreme(largest=True),
     "abs": lambda m: _sign_bit(m, np.abs),
     "neg": lambda m: _sign_bit(m, np.negative),
     "copysign": same(2, lambda a, b: np.copysign(b, a)),
-    "sqrt": _unary(np.sqrt),
+    "sqrt": _directed(np.sqrt, ar.root),
     "rsqrt": _unary(lambda a: 1 / np.sqrt(a)),
-    "rcp": _unary(lambda a: 1 / a),
+    "rcp": _directed(lambda a: 1 / a, lambda a: ar.quotient(np.ones_like(a), a)),
     "ex2": _unary(np.exp2),
     "lg2": _unary(np.log2),
     "sin": _unary(np.sin),
     "cos": _unary(np.cos),
     "tanh": _unary(np.tanh),
-    "and": same(2, np.bitwise_and),
-    "or": same(2, np.bitwise_or),
-    "xor": same(2, np.bitwise_xor),
-    "not": same(1, np.invert),
-    "shl": _shift(left=True),
-    "shr": _shift(left=False),
-    "shf": _funnel,
-    "bfi": _bit_insert,
-    "bfe": _bit_extract,
-    "clz": _count(ar.leading_zeros),
-    "popc": _count(lambda a: np.bitwise_count(a).astype(np.uint32)),
     "mov": same(1, lambda a: a),
     "setp": _compare,
     "selp": _select,
-    "cvt": _convert,
+    "set": _set,
+    "slct": _select_sign,
+    "testp": _test,
+    **BITS,
+    **CONVERSIONS,
 }
 """By stem: the part of an opcode before its first dot."""

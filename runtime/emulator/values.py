@@ -77,16 +77,3 @@ def immediate(literal: str, type: Type) -> Array:
     if type.kind == "f":
         return np.array([number], type.dtype)
     return np.array([number & ((1 << 8 * type.size) - 1)], UNSIGNED[type.size]).view(type.dtype)
-
-
-def bf16_to_f32(bits: Array) -> Array:
-    """bfloat16 bits to float32: exact."""
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def f32_to_bf16(value: Array) -> Array:
-    """float32 to bfloat16 bits, to nearest even; NaN becomes PTX's canonical 0x7fff."""
-    bits = np.ascontiguousarray(value).view(np.uint32)
-    odd = (bits >> np.uint32(16)) & np.uint32(1)
-    rounded = ((bits + odd + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16)
-    return np.where(np.isnan(value), np.uint16(0x7FFF), rounded)

@@ -376,7 +376,7 @@ def test_an_endless_loop_ends() -> None:
             em.UnsupportedInstruction,
             r"`frobnicate.u32 %r1, %r2;` \(PTX line 16\): no rule",
         ),
-        ("    mul.rz.f32 %f1, %f2, %f3;", em.UnsupportedInstruction, "mul.rz"),
+        ("    mul.rz.f64 %rd1, %rd2, %rd3;", em.UnsupportedInstruction, "mul.rz"),
         ("    bra $nowhere;", em.PtxSyntaxError, r"no label \$nowhere"),
         ("    add.u32 %r1, %r2, %unknown;", em.PtxSyntaxError, "unknown name %unknown"),
         ("    bar.sync 0, 32;", em.UnsupportedInstruction, "whole block"),
