@@ -33,11 +33,13 @@ from typing import NamedTuple, Self
 class Details(NamedTuple):
     """The parts of an error; the ones left empty are not printed. Field order is print order.
 
-    `location` is the user's line where it is known, `replay` a script that shows the failure again.
+    `location` is the user's line where it is known, `source` what stands there, `replay` a script that shows the
+    failure again.
     """
 
     op: str = ""
     location: str = ""
+    source: str = ""
     expected: str = ""
     got: str = ""
     stage: str = ""
@@ -48,6 +50,7 @@ class Details(NamedTuple):
 LABELS = {
     "op": "op",
     "location": "at",
+    "source": "source",
     "expected": "expected",
     "got": "got",
     "stage": "pass",
@@ -84,6 +87,7 @@ class PeltonError(Exception):
         *,
         op: str = "",
         location: str = "",
+        source: str = "",
         expected: str = "",
         got: str = "",
         stage: str = "",
@@ -92,7 +96,7 @@ class PeltonError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.details = Details(op, location, expected, got, stage, remedy, replay)
+        self.details = Details(op, location, source, expected, got, stage, remedy, replay)
 
     def with_details(self, **known: str) -> Self:
         """An equal error with more details; the ones it has already stay."""

@@ -4,10 +4,14 @@ Enters: a `Source` and the number of threads per block. Leaves: PTX whose entry 
 parameters are the buffers, the sizes, `lo`, `hi` (i64 each) and the status words; then, by ptxas, a cubin. The same
 source gives the same text in every process. Multiply and add never contract: NVVM is told so, and libdevice asks for
 its fused ones by name.
+
+On request the PTX says which line of the text each instruction comes from, for debuggers, profilers and the emulator.
+Only lines: what Numba adds about variables changes how NVVM optimises, and is taken out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -22,14 +26,22 @@ from pelton.codegen.cuda.seam import NUMBA_ERRORS, compiler, nvvm, types
 from pelton.codegen.cuda.words import STORAGE
 from pelton.codegen.source import Source
 from pelton.support.errors import CompileError
+from pelton.support.files import write_atomically
 
 _OPTIONS = {"opt": 3, "fma": False}
 _NUMBA_ENVIRONMENT = re.compile(r"^\.common \.global .*NumbaEnv\S*;\n", re.MULTILINE)
+_VARIABLES = re.compile(r"^ *(?:tail )?call void @\"?llvm\.dbg\..*\n", re.MULTILINE)
 _NOISE = re.compile(r"^\s*//.*\n|^\s*\n", re.MULTILINE)
 
 
-def compile_ptx(source: Source, threads: int | None = None, cc: tuple[int, int] = (9, 0)) -> str:
-    """The PTX of a kernel for compute capability `cc` and blocks of `threads` threads (those it was printed for)."""
+def compile_ptx(
+    source: Source, threads: int | None = None, cc: tuple[int, int] = (9, 0), *, lines: Path | None = None
+) -> str:
+    """The PTX of a kernel for compute capability `cc` and blocks of `threads` threads (those it was printed for).
+
+    With a folder `lines`, the text is kept in it, by its content, and each instruction says which line it comes from;
+    the code is the same. Raises CompileError, OSError where the text cannot be kept.
+    """
     threads = threads or source.lanes
     if threads not in (32, 64, 128, 256, 512, 1024):
         raise CompileError(
@@ -40,18 +52,30 @@ def compile_ptx(source: Source, threads: int | None = None, cc: tuple[int, int] 
         )
     namespace = vocabulary.names(threads)
     namespace["__name__"] = __name__
-    exec(compile(source.text, f"<{source.name}>", "exec"), namespace)
+    path = f"<{source.name}>" if lines is None else str(_kept(source, lines))
+    exec(compile(source.text, path, "exec"), namespace)
     buffers = [types.CPointer(STORAGE[element]) for _, element in source.buffers]
     parameters = [*buffers, *[types.int64] * (len(source.symbols) + 2), types.CPointer(types.int64)]
-    library = _library(namespace[source.name], parameters, threads, cc)
+    library = _library(namespace[source.name], parameters, threads, cc, lines is not None)
     (ptx,) = library.get_asm_strs(cc=cc)
     return _NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n"))
 
 
-def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, int]) -> Any:
+def _kept(source: Source, folder: Path) -> Path:
+    """A file with the text, which is there for as long as nobody clears the folder."""
+    path = folder.absolute() / hashlib.blake2b(source.text.encode(), digest_size=8).hexdigest() / f"{source.name}.py"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, source.text.encode())
+    return path
+
+
+def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, int], lines: bool) -> Any:
     """Numba's code library, its kernel renamed to the function's own name."""
     try:
-        result = compiler.compile_cuda(function, types.void, parameters, nvvm_options=dict(_OPTIONS), cc=cc)
+        result = compiler.compile_cuda(
+            function, types.void, parameters, lineinfo=lines, nvvm_options=dict(_OPTIONS), cc=cc
+        )
     except NUMBA_ERRORS as error:
         raise CompileError(
             "Numba refuses a kernel's text", op="kernel.func", location=f"@{function.__name__}", got=str(error).strip()
@@ -61,7 +85,8 @@ def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, 
     kernel = library.get_function(mangled)
     compiler.kernel_fixup(kernel, False)
     nvvm.set_launch_bounds(kernel, (threads,))
-    library._llvm_strs = [text.replace(mangled, function.__name__) for text in library.llvm_strs]
+    texts = [text.replace(mangled, function.__name__) for text in library.llvm_strs]
+    library._llvm_strs = [_VARIABLES.sub("", text) for text in texts] if lines else texts
     return library
 
 

@@ -17,7 +17,10 @@ the PTX says so, the line of the text that it was made from.
 
 from __future__ import annotations
 
-from pelton.support.errors import DeviceError
+from pathlib import Path
+
+from pelton.support.errors import DeviceError, PeltonError
+from pelton.support.files import read_file
 
 
 class EmulationError(DeviceError):
@@ -66,3 +69,16 @@ class DivergentBarrier(EmulationError):
 
 class DidNotFinish(EmulationError):
     """The launch took more steps than its limit."""
+
+
+def place(source: tuple[str, int] | None) -> dict[str, str]:
+    """Details of an error: a line of a file, and its text where the file can be read."""
+    if source is None:
+        return {}
+    path, number = source
+    try:
+        lines = read_file(Path(path)).decode(errors="replace").splitlines()
+    except PeltonError:
+        lines = list[str]()
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return {"location": f"{path}:{number}", "source": text}

@@ -86,6 +86,8 @@ class Instruction:
     negated: bool
     line: int
     text: str
+    source: tuple[str, int] | None = None
+    """Path and line of the text it was made from, where the PTX says so."""
 
     def where(self) -> str:
         """`ld.global.f32 %f1, [%rd4]; (line 57)`"""
@@ -183,7 +185,10 @@ class _Linker:
                 case Raw() if statement.opcode.startswith("call"):
                     self.call(statement)
                 case Raw() if statement.opcode == "ret" and copy:
-                    self.emit(Raw("bra", (), statement.guard, statement.negated, statement.line, "ret;"), (copy,))
+                    self.emit(
+                        Raw("bra", (), statement.guard, statement.negated, statement.line, "ret;", statement.source),
+                        (copy,),
+                    )
                 case Raw() if statement.opcode.split(".")[0] == "bra":
                     self.emit(statement, tuple(copy + o.text for o in statement.operands if isinstance(o, Word)))
                 case Raw():
@@ -251,4 +256,6 @@ class _Linker:
             resolved.append(Target(self.labels[operand]) if isinstance(operand, str) else operand)
             if isinstance(operand, Constant) and operand.text.startswith("@"):
                 raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): unknown name {operand.text[1:]}")
-        return Instruction(stem, tuple(modifiers), tuple(resolved), guard, raw.negated, raw.line, raw.text)
+        file, number = raw.source or (0, 0)
+        source = (self.module.files[file], number) if file in self.module.files else None
+        return Instruction(stem, tuple(modifiers), tuple(resolved), guard, raw.negated, raw.line, raw.text, source)

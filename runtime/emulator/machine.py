@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pelton.runtime.emulator.errors import EmulationError, Race, Uninitialised
+from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Race, Uninitialised, place
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.link import Instruction, Program
 from pelton.runtime.emulator.memory import (
@@ -99,7 +99,10 @@ class Machine:
         first)."""
         out = np.zeros(self.size, type.dtype)
         if space == "param":
-            out[:] = gather(self.launch.parameters, address, type.dtype)
+            given, at = self.launch.parameters, np.broadcast_to(address, mask.shape)
+            inside = ~mask | ((at >= 0) & (at + total <= given.size) & (at % type.size == 0))
+            check(OutOfBounds, inside, np.arange(self.size), lambda k: f"byte {int(at[k])} of the parameters")
+            out[mask] = gather(given, at[mask], type.dtype)
             return out
         for arena, offset, threads in self._places(space, address, mask, total):
             _require_written(arena, offset, type.size, threads)
@@ -163,14 +166,16 @@ class Machine:
         """The same by its number in the whole launch."""
         return f"thread {thread % self.launch.threads} of block {thread // self.launch.threads}"
 
-    def located(self, error: EmulationError, instruction: Instruction) -> EmulationError:
-        """The error with the instruction and the thread in its message. (Raised as error(thread, text) deeper down.)"""
-        text = error.message
-        if error.thread is not None:
-            name = self.global_name(error.thread) if isinstance(error, Race) else self.name(error.thread)
-            text = re.sub(r"#(\d+)", lambda m: self.global_name(int(m[1])), text)
-            text = f"{instruction.where()}, {name}: {text}"
-        return type(error)(text, op=f"kernel {self.launch.program.name}")
+    def located(self, error: EmulationError, instruction: Instruction | None) -> EmulationError:
+        """The error with kernel, instruction and thread, and the line that the instruction was made from."""
+        text, known = error.message, {"op": f"kernel {self.launch.program.name}"}
+        if instruction is not None:
+            known |= place(instruction.source)
+            if error.thread is not None:
+                name = self.global_name(error.thread) if isinstance(error, Race) else self.name(error.thread)
+                text = re.sub(r"#(\d+)", lambda m: self.global_name(int(m[1])), text)
+                text = f"{instruction.where()}, {name}: {text}"
+        return type(error)(text, **(error.details._asdict() | known))
 
 
 def _require_written(arena: Allocation | Private, offset: Array, size: int, threads: Array) -> None:

@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 )
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _SPACES = {".global", ".const", ".shared", ".local", ".param"}
-_DROPPED = {".loc", ".file", ".pragma", ".section"}
+_DROPPED = {".file", ".pragma", ".section"}
 
 
 def parse(text: str) -> Module:
@@ -57,6 +57,8 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
         self.at = 0
+        self.source: tuple[int, int] | None = None
+        """Where the instructions come from that are read now."""
 
     def peek(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
@@ -85,6 +87,8 @@ class _Parser:
                 self.take()
             elif word in (".entry", ".func"):
                 self.function(module)
+            elif word == ".file":
+                self.file(module)
             elif word in _DROPPED:
                 self.skip_line()
             else:
@@ -96,8 +100,26 @@ class _Parser:
         while self.at < len(self.tokens) and self.tokens[self.at][1] == line:
             self.at += 1
 
+    def file(self, module: Module) -> None:
+        """`.file 1 "/folder/name.py"`; a time and a size may follow."""
+        self.take()
+        number, name = int(self.take()), self.take()
+        module.files[number] = name.strip('"')
+        while self.accept(","):
+            self.take()
+
+    def location(self) -> None:
+        """`.loc 1 12 0`; where the code was inlined from may follow."""
+        line = self.tokens[self.at][1]
+        self.take()
+        file, number = int(self.take()), int(self.take())
+        self.source = (file, number) if number else None
+        while self.at < len(self.tokens) and self.tokens[self.at][1] == line:
+            self.at += 1
+
     def function(self, module: Module) -> None:
         self.take()
+        self.source = None
         returns = self.parameters() if self.peek() == "(" else ()
         name = self.take()
         parameters = self.parameters() if self.peek() == "(" else ()
@@ -177,6 +199,8 @@ class _Parser:
                 body.append(self.registers())
             elif word in _SPACES:
                 body += self.variables()
+            elif word == ".loc":
+                self.location()
             elif word in _DROPPED:
                 self.skip_line()
             elif self.at + 1 < len(self.tokens) and self.tokens[self.at + 1][0] == ":":
@@ -197,7 +221,7 @@ class _Parser:
             operands.append(self.operand())
             self.accept(",")
         text = _spaced([t for t, _ in self.tokens[start : self.at]])
-        return Raw(opcode.replace("::", "_"), tuple(operands), guard, negated, line, text)
+        return Raw(opcode.replace("::", "_"), tuple(operands), guard, negated, line, text, self.source)
 
     def operand(self) -> Operand:
         if self.accept("["):

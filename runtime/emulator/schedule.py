@@ -29,7 +29,15 @@ def run(machine: Machine, code: Code, limit: int) -> None:
             _release(machine, code)
         else:
             return
-    raise DidNotFinish(f"{code.program.name}: more than {limit} basic blocks; an endless loop?")
+    raise _endless(machine, code, limit)
+
+
+def _endless(machine: Machine, code: Code, limit: int) -> EmulationError:
+    """Names a thread that is still running, and what it would do next."""
+    thread = int(np.argmin(machine.block))
+    text = f"{code.program.name}: more than {limit} basic blocks; an endless loop?"
+    steps = code.blocks[int(machine.block[thread])].steps
+    return machine.located(DidNotFinish(text, got=f"{machine.name(thread)} still runs"), steps[0][0] if steps else None)
 
 
 def _execute(machine: Machine, block: Block, mask: Array) -> None:
@@ -87,4 +95,5 @@ def _refuse(machine: Machine, code: Code) -> None:
     other = "has ended"
     if machine.block[missing] < EXIT:
         other = f"waits at {_meeting(code.blocks[int(machine.block[missing])]).where()}"
-    raise DivergentBarrier(f"{meeting.where()}: {machine.name(first)} waits here, {machine.name(missing)} {other}")
+    text = f"{meeting.where()}: {machine.name(first)} waits here, {machine.name(missing)} {other}"
+    raise machine.located(DivergentBarrier(text), meeting)

@@ -67,6 +67,8 @@ class Raw:
     negated: bool
     line: int
     text: str
+    source: tuple[int, int] | None = None
+    """What `.loc` says: the number of a file, and a line of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class Function:
 
 @dataclass(slots=True)
 class Module:
-    """Module-level variables and the functions by name."""
+    """Module-level variables, the functions by name, and what `.file` says: paths by number."""
 
     variables: list[Variable] = field(default_factory=list[Variable])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    files: dict[int, str] = field(default_factory=dict[int, str])
