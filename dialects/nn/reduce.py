@@ -24,11 +24,13 @@ def accumulator_of(dtype: Attribute) -> Attribute:
     return F32 if is_float(dtype) and bytes_of(dtype) == 2 else dtype
 
 
+PART = 512
+"""How many elements of a column are summed one after another; the sums of longer ones are summed in turn."""
+
+
 def chain(count: int, last: bool) -> int:
-    """How many roundings stand behind one sum of `count` numbers: a row is summed on 32 lanes, a column one after
-    another.
-    """
-    return math.ceil(count / 32) + 6 if last else count
+    """How many roundings stand behind one sum of `count` numbers: a row is summed on 32 lanes, a column in parts."""
+    return math.ceil(count / 32) + 6 if last else min(count, PART) + math.ceil(count / PART)
 
 
 class AxisReduction(HasAxis, Reduction):

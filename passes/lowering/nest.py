@@ -39,6 +39,7 @@ from pelton.dialects.kernel import (
 from pelton.dialects.nn import AssertOp, GroupOp, StoreSliceOp
 from pelton.dialects.nn.matmul import Product
 from pelton.dialects.nn.ranges import Ranges
+from pelton.dialects.nn.reduce import PART
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
 from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
@@ -242,19 +243,38 @@ class Nest:
         return self.b.load(argument.buffer, index)
 
     def _sequential(self, op: Reduction, index: tuple[SSAValue, ...]) -> SSAValue:
-        """A reduction that one lane runs by itself, element after element."""
-        axis, kind = op.axis_index, op.kind
-        wide = op.accumulator
-        one = self.b.index(1)
-        start, stop = self.b.constant(identity(kind, wide), wide), self.b.dim(op.tensor().shape[axis])
-        block = Block(arg_types=[INDEX, wide])
-        block.args[0].name_hint, block.args[1].name_hint = "k", "acc"
+        """A reduction that one lane runs by itself, element after element.
+
+        A long sum of floats is the sum of its parts, `PART` elements each: so it errs as two short ones do.
+        """
+        axis, wide, size = op.axis_index, op.accumulator, op.tensor().shape[op.axis_index]
+
+        def element(k: SSAValue) -> SSAValue:
+            at = (*index[:axis], k, *index[axis + 1 :])
+            return self.b.cast(self.read(op.operands[0], at), wide)
+
+        if op.kind != "add" or not is_float(wide) or (isinstance(size, int) and size <= PART):
+            total = self._chain(op, self.zero, self.b.dim(size), 1, "k", element)
+        else:
+            total = self._chain(op, self.zero, self.b.dim(size), PART, "part", lambda k: self._part(op, k, element))
+        return self.b.cast(total, op.result_type.dtype)
+
+    def _part(self, op: Reduction, first: SSAValue, element: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The sum of one part, which begins at `first`."""
+        end = self.b.binary("min", self.b.add(first, self.b.index(PART)), self.b.dim(op.tensor().shape[op.axis_index]))
+        return self._chain(op, first, end, 1, "k", element)
+
+    def _chain(
+        self, op: Reduction, first: SSAValue, stop: SSAValue, step: int, name: str, item: Callable[[SSAValue], SSAValue]
+    ) -> SSAValue:
+        """The items of a range combined in their order."""
+        block = Block(arg_types=[INDEX, op.accumulator])
+        block.args[0].name_hint, block.args[1].name_hint = name, "acc" if step == 1 else "total"
+        start = self.b.constant(identity(op.kind, op.accumulator), op.accumulator)
         with self.inside(block):
-            at = (*index[:axis], block.args[0], *index[axis + 1 :])
-            item = self.b.cast(self.read(op.operands[0], at), wide)
-            self.b.builder.insert(scf.YieldOp(self.b.binary(kind, block.args[1], item)))
-        loop = self.b.builder.insert(scf.ForOp(self.zero, stop, one, [start], Region(block)))
-        return self.b.cast(loop.results[0], op.result_type.dtype)
+            self.b.builder.insert(scf.YieldOp(self.b.binary(op.kind, block.args[1], item(block.args[0]))))
+        loop = scf.ForOp(first, stop, self.b.index(step), [start], Region(block))
+        return self.b.builder.insert(loop).results[0]
 
     # loops
     @contextmanager

@@ -248,3 +248,17 @@ func.func @main(%t: !nn.tensor<[m], f32>, %i: !nn.tensor<[n], i64>) -> !nn.tenso
   %y = nn.gather %t, %i {axis = 0, checks = "off"} : (!nn.tensor<[m], f32>, !nn.tensor<[n], i64>) -> !nn.tensor<[n], f32>
   func.return %y : !nn.tensor<[n], f32>
 }
+
+// -----
+// A long sum along another axis than the last is a sum of parts.
+// CHECK:      kernel.func @sum
+// CHECK:        %[[TOTAL:.*]] = scf.for %part = %{{.*}} to %n1 step %{{.*}} iter_args(%total = %{{.*}}) -> (f32) {
+// CHECK:          arith.minsi %{{.*}}, %n1 : index
+// CHECK:          scf.for %k = %part to
+// CHECK:            arith.addf %acc,
+// CHECK:          arith.addf %total,
+// CHECK:        kernel.store %[[TOTAL]], %out[%i, %j]
+func.func @main(%x: !nn.tensor<[n, k], f32>) -> !nn.tensor<[1, k], f32> {
+  %y = nn.sum %x {axis = 0} : (!nn.tensor<[n, k], f32>) -> !nn.tensor<[1, k], f32>
+  func.return %y : !nn.tensor<[1, k], f32>
+}
