@@ -23,16 +23,43 @@ SPLIT_DEPTH, SPLIT_COLUMNS = 8192, 128
 """A product is split from this K on, where it has at most so many columns: more are items enough."""
 
 
-def splits(op: MatmulOp) -> bool:
-    """Whether K is cut: by its size and that of N alone, so that a row's bits do not depend on its batch."""
-    (depth, columns), shared = op.tensor(1).shape[-2:], op.tensor(1).rank == 2
-    long = isinstance(depth, int) and depth >= SPLIT_DEPTH
-    return shared and long and isinstance(columns, int) and columns <= SPLIT_COLUMNS
+WHOLE, SPLIT = "matmul", "matmul_split"
+"""A product in one piece, and one whose K is cut: `passes/choosing/split_products.py`."""
+
+
+def why_whole(op: MatmulOp) -> str:
+    """Why K is not cut; empty where it is. K and N alone decide, so that a row's bits do not depend on its batch."""
+    depth, columns = op.tensor(1).shape[-2:]
+    if op.tensor(1).rank > 2:
+        return "a right operand for each of a batch: each is an item already"
+    if not isinstance(depth, int) or not isinstance(columns, int):
+        return f"K = {depth}, N = {columns}: it takes numbers"
+    if depth < SPLIT_DEPTH:
+        return f"K = {depth}: it takes {SPLIT_DEPTH} or more"
+    return f"N = {columns}: more than {SPLIT_COLUMNS} are items enough" if columns > SPLIT_COLUMNS else ""
 
 
 def product_candidates(op: MatmulOp, target: str) -> Sequence[Candidate]:
-    """What computes a product on a target, in order of preference."""
-    return [_tiles_cuda(op)] if target == "cuda" else [_tiles(op, target)]
+    """What computes a product, or a part of a split one, on a target, in order of preference."""
+    taken = _tiles_cuda(op) if target == "cuda" else _tiles(op, target)
+    return [taken, _uncut(op, taken) if op.split is not None else _cut(op, taken)]
+
+
+def _cut(op: MatmulOp, whole: Candidate) -> Candidate:
+    """`matmul_split`, where it loses: the left operand is copied, partial results are stored and read again."""
+    depth, y = op.tensor(0).shape[-1], op.result_type
+    parts = dims.maximum(dims.floordiv(depth, PART), 1)
+    again = dims.add(dims.product(op.tensor(0).shape), dims.mul(parts, dims.product(y.shape)))
+    moved = dims.add(whole.cost.bytes, dims.mul(2 * bytes_of(y.dtype), again))
+    cost = Estimate(whole.cost.flops, moved, dims.mul(parts, whole.cost.items))
+    return Candidate(SPLIT, cost, why_whole(op) or "cut already", "")
+
+
+def _uncut(op: MatmulOp, parts: Candidate) -> Candidate:
+    """`matmul`, where it loses: what it would be for these parts as one."""
+    items = dims.floordiv(parts.cost.items, dims.maximum(dims.product(op.tensor(1).shape[:-2]), 1))
+    cost = Estimate(parts.cost.flops, parts.cost.bytes, items)
+    return Candidate(WHOLE, cost, "K is long and columns are few: too few items for threads to share", "")
 
 
 def _tiles(op: MatmulOp, target: str) -> Candidate:
@@ -46,7 +73,7 @@ def _tiles(op: MatmulOp, target: str) -> Candidate:
     reason = (
         f"{_split(op)}{rows} x {columns} accumulators in registers; the right operand in panels of {columns} columns"
     )
-    return Candidate("matmul", _cost(op, items), refusal, reason)
+    return Candidate(_name(op), _cost(op, items), refusal, reason)
 
 
 def _tiles_cuda(op: MatmulOp) -> Candidate:
@@ -55,9 +82,12 @@ def _tiles_cuda(op: MatmulOp) -> Candidate:
     rows, columns = op.result_type.shape[-2:]
     batch = dims.product(op.result_type.shape[:-2])
     items = dims.product([batch, dims.ceildiv(rows, tile), dims.ceildiv(columns, tile)])
-    return Candidate(
-        "matmul", _cost(op, items), "", f"{_split(op)}{tile} x {tile} tiles in shared memory, a block each"
-    )
+    reason = f"{_split(op)}{tile} x {tile} tiles in shared memory, a block each"
+    return Candidate(_name(op), _cost(op, items), "", reason)
+
+
+def _name(op: MatmulOp) -> str:
+    return WHOLE if op.split is None else SPLIT
 
 
 def _split(op: MatmulOp) -> str:

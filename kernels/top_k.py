@@ -23,10 +23,8 @@ from pelton.support.errors import CompileError
 SELECT, SORT = "top_k_select", "top_k_sort"
 KERNELS = {"new": SELECT, "old": SORT}
 """The kernel that each value of `choose-kernels{top-k=…}` prefers."""
-MOST = 512
-"""The largest k that is selected: what beats the worst is put in its place among k, step by step."""
-LEVELS = 32
-"""Comparisons per element of a sort whose size is not known: enough for 2^32 elements."""
+MOST = 1024
+"""The largest k that is selected: the best so far, and what is to be merged with them, stay on the stack."""
 
 
 def top_k_candidates(op: TopKOp, target: str, preferred: str) -> Sequence[Candidate]:
@@ -52,8 +50,8 @@ def _select(op: TopKOp) -> Candidate:
 
 def _sort(op: TopKOp) -> Candidate:
     size = op.tensor().shape[-1]
-    levels = size.bit_length() if isinstance(size, int) else LEVELS
-    return Candidate(SORT, _cost(op, dims.mul(2 * levels, size)), "", "sorts the axis, whatever k is")
+    passes = 1 + bytes_of(op.tensor().dtype)
+    return Candidate(SORT, _cost(op, dims.mul(passes, size)), "", "sorts the axis, whatever k is")
 
 
 def _cost(op: TopKOp, comparisons: Dim) -> Estimate:
@@ -80,18 +78,22 @@ def is_top_k(call: CallOp) -> bool:
 
 
 def ranked_of(call: CallOp) -> Ranked:
-    """What `kernel.call @top_k_…(%x, %out)` ranks. Raises CompileError for buffers that are not rows of both."""
+    """What `kernel.call @top_k_select(%x, %out)` or `@top_k_sort(%x, %out, %work)` ranks.
+
+    Raises CompileError for buffers that are not rows of both.
+    """
     kernel, shapes = call.callee.string_value(), [b.type.shape for b in call.bufs if isinstance(b.type, BufType)]
     given = call.parameters.data.get("largest") if isinstance(call.parameters, DictionaryAttr) else None
     match shapes:
-        case [(rows, size), (same, count)] if rows == same and isinstance(given, IntegerAttr):
-            if isinstance(count, int) if kernel == SELECT else count == size:
+        case [(rows, size), (same, count), *work] if rows == same and isinstance(given, IntegerAttr):
+            sorts = count == size and work == [(rows, size)]
+            if isinstance(count, int) and not work if kernel == SELECT else sorts:
                 return Ranked(rows, size, count, bool(given.value.data))
         case _:
             pass
     raise CompileError(
         f"the schedule {kernel} does not take these operands",
         op=call.name,
-        expected="[rows, n], [rows, k] and largest; a k that is a number for top_k_select, n for top_k_sort",
+        expected="largest, and [rows, n], [rows, k] with a known k for top_k_select, or three [rows, n] for top_k_sort",
         got=", ".join(str(b.type) for b in call.bufs),
     )

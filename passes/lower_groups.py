@@ -85,7 +85,8 @@ class LowerGroups(ModulePass):
 class Launch:
     """How a group's kernel is launched: its name, which group inputs it takes in which order, its sizes.
 
-    `target` is the input that a store at the group's end writes; `row_words` is how much its rows of reports take.
+    `target` is the input that a store at the group's end writes; `row_words` is how much its rows of reports take;
+    `work` is memory that it works in.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Launch:
     in_place: tuple[int, ...]
     target: int | None = None
     row_words: int = 0
+    work: tuple[plan.BufType, ...] = ()
 
 
 @dataclass(eq=False)
@@ -115,8 +117,8 @@ class Kernels:
             alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
             alone = alone if nest.out is not None else []
             target = places[nest.root.target] if isinstance(nest.root, StoreSliceOp) else None
-            words = nest.checks.words
-            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone), target, words)
+            words, work = nest.checks.words, tuple(plan.BufType(*each) for each in nest.work)
+            self.launches[key] = Launch(name, tuple(inputs), tuple(nest.symbols), tuple(alone), target, words, work)
         return self.launches[key]
 
     def add(self, function: kernel.FuncOp) -> str:
@@ -234,6 +236,7 @@ class Lowering:
                 self.require(inner)
         launch = self.kernels.launch_of(group)
         outputs = self.targets(group, launch)
+        outputs += [self.builder.insert(plan.AllocOp(t)).buf for t in launch.work]
         sites = self.sites(group)
         if launch.row_words:
             outputs.append(self.rows(launch.row_words))

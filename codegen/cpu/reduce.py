@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pelton.codegen.cpu.elements import MASK
-from pelton.codegen.cpu.emitter import Emitter, Value
+from pelton.codegen.cpu.elements import I64, MASK
+from pelton.codegen.cpu.emitter import Emitter, Value, constant
+from pelton.codegen.cpu.lanes import mask_bits
 from pelton.codegen.cpu.seam import ir
 
 
@@ -64,8 +65,11 @@ def across(e: Emitter, x: Value, combine: Callable[[Emitter, Value, Value], Valu
     return Value(e, e.builder.extract_element(x.llvm, ir.Constant(ir.IntType(32), 0)), x.element, 0)
 
 
-def any_of(e: Emitter, mask: Value) -> Value:
-    """Whether any lane of a mask is true."""
-    if not mask.lanes:
-        return mask
-    return Value(e, e.call(f"llvm.vector.reduce.or.v{mask.lanes}i1", MASK.llvm, [mask.llvm]), MASK, 0)
+def bits_of(e: Emitter, mask: Value) -> Value:
+    """A mask as an integer: bit k is lane k. Of up to 64 lanes."""
+    return mask_bits(e, mask).as_element(I64)
+
+
+def first_bit(e: Emitter, bits: Value) -> Value:
+    """The place of the lowest 1 of an i64; 64 where there is none."""
+    return bits.like(e.call("llvm.cttz.i64", bits.llvm.type, [bits.llvm, constant(MASK, 0, 0)]))

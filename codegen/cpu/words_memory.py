@@ -8,7 +8,18 @@ from typing import Any
 from pelton.codegen.cpu import check, convert, integers, memory, reduce
 from pelton.codegen.cpu.elements import I64, INTEGER_OF, MASK, STORAGE, Element
 from pelton.codegen.cpu.emitter import Value
-from pelton.codegen.cpu.kernel_types import VOID, Call, Lanes, Pointer, Word, WordError, common, literal_of, shape_of
+from pelton.codegen.cpu.kernel_types import (
+    SCALAR_I64,
+    VOID,
+    Call,
+    Lanes,
+    Pointer,
+    Word,
+    WordError,
+    common,
+    literal_of,
+    shape_of,
+)
 from pelton.codegen.cpu.matmul_tile import matmul_tile
 from pelton.codegen.cpu.seam import ir
 from pelton.codegen.cpu.words import (
@@ -142,10 +153,19 @@ def _across(name: str, combine: Write) -> Word:
     return Word(name, rule, lambda call: reduce.across(call.emitter, call.value(0), combine).llvm)
 
 
-def _any_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+def _bits_rule(lanes: int, args: Sequence[Any]) -> Lanes:
     expect_count(args, 1)
     expect_element(args[0], MASK)
-    return Lanes(MASK, 0)
+    if shape_of(args[0])[1] > I64.bits:
+        raise WordError("an integer has 64 bits, for as many lanes")
+    return SCALAR_I64
+
+
+def _first_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+    expect_count(args, 1)
+    if common(args).lanes:
+        raise WordError("takes a scalar")
+    return SCALAR_I64
 
 
 def _key_rule(lanes: int, args: Sequence[Any]) -> Lanes:
@@ -244,7 +264,8 @@ MEMORY_WORDS: dict[str, Word] = {
         Word("check", _check_rule, _check),
         *(_report(count) for count in range(1, 9)),
         Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
-        Word("any_of", _any_rule, lambda call: reduce.any_of(call.emitter, call.value(0)).llvm),
+        Word("bits_of", _bits_rule, lambda call: reduce.bits_of(call.emitter, call.value(0)).llvm),
+        Word("first_bit", _first_rule, lambda call: reduce.first_bit(call.emitter, call.index(0)).llvm),
         Word("order_key", _key_rule, lambda call: integers.order_key(call.emitter, call.value(0)).llvm),
         _across("across_add", infix(Value.__add__)),
         _across("across_mul", infix(Value.__mul__)),

@@ -116,8 +116,8 @@ class TopKSelectOp(Counted):
     name = "nn.top_k_select"
 
     def infer(self) -> Sequence[TensorType]:
-        if not isinstance(self.count, int):
-            raise VerifyException(f"'nn.top_k_select' expects a k that is a number, got {self.count}")
+        if not isinstance(self.count, int) or self.count < 1:
+            raise VerifyException(f"'nn.top_k_select' expects a known k of 1 or more, got {self.count}")
         return super().infer()
 
 

@@ -22,7 +22,7 @@ from pelton.dialects.dims import Dim, product
 from pelton.dialects.nn import CastOp, MatmulOp
 from pelton.dialects.nn.expansion import Expansion, type_of
 from pelton.dialects.types import DimsAttr, bytes_of
-from pelton.kernels.products import PART, splits
+from pelton.kernels.products import PART, why_whole
 
 PRECISIONS = ("accum", "output")
 """`accum` keeps partial results as they are computed, `output` rounds each to the type of the user's result."""
@@ -30,13 +30,13 @@ PRECISIONS = ("accum", "output")
 
 @dataclass(frozen=True)
 class SplitProduct(RewritePattern):
-    """Cuts what `splits` says is worth it."""
+    """Cuts what `why_whole` has nothing against."""
 
     precision: str
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
-        if not splits(op) or op.split is not None:
+        if op.split is not None or why_whole(op):
             return
         before, block = op.prev_op, op.parent
         result = self._parts(op, Builder(InsertPoint.before(op)))

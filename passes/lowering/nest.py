@@ -149,6 +149,7 @@ class Nest:
     flat: Flat | None = None
     finished: tuple[SSAValue, ...] = ()
     out: BlockArgument | None = None
+    work: list[tuple[tuple[Dim, ...], Attribute]] = field(default_factory=list[tuple[tuple[Dim, ...], Attribute]])
 
     def __post_init__(self) -> None:
         self.checks = Checks(self.group)
@@ -193,6 +194,13 @@ class Nest:
             self.out = self.body.insert_arg(self.buf_type(shape, self.result.dtype), len(self.arguments))
             self.out.name_hint = "out"
         return self.out
+
+    def workspace(self, shape: Sequence[Dim], elem: Attribute) -> BlockArgument:
+        """One more parameter, after the result: memory to work in, which a launch allocates."""
+        self.work.append((tuple(shape), elem))
+        buffer = self.body.insert_arg(self.buf_type(shape, elem), len(self.body.args))
+        buffer.name_hint = "work"
+        return buffer
 
     # scalars of tensor values
     def read(self, value: SSAValue, index: Sequence[SSAValue]) -> SSAValue:

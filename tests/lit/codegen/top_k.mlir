@@ -1,16 +1,17 @@
 // RUN: pelton-opt %s -p choose-kernels,fuse-groups,lower-groups -t numba-cpu | filecheck %s
 // RUN: pelton-opt %s -p 'choose-kernels{top-k=old},fuse-groups,lower-groups' -t numba-cpu | filecheck %s --check-prefix=OLD
 
-// A vector is compared with the worst of the best at once; its lanes are looked at where one of them wins.
+// A vector is compared with the worst of the best at once; the lanes that win are noted, and merged with the best later.
 // CHECK:      def top_k_select(x0, out, n0, n1, lo, hi, ctx):
-// CHECK:      best = tile_i32(3)
+// CHECK:      best = tile_i32(7)
 // CHECK:      for row in range(lo, hi):
-// CHECK:      if kept < 3 or stop - q < W or any_of(~order_key(f16_to_f32(load(x0, start + q))) > bar):
-// CHECK:      out[row * 3 + j] = places[j]
+// CHECK:      bar = best[home + 2]
+// CHECK:      hits = bits_of(~order_key(f16_to_f32(load(x0, start + q))) > bar)
+// CHECK:      out[row * 3 + j] = spots[home + j]
 
-// The other kernel sorts the indices in place; a slice takes the first.
-// OLD:        def top_k_sort(x0, out, n0, n1, lo, hi, ctx):
-// OLD:        key = ~order_key(f16_to_f32(x0[start + place]))
+// The other kernel sorts the indices, in its result and in memory to work in; a slice takes the first.
+// OLD:        def top_k_sort(x0, out, work, n0, n1, lo, hi, ctx):
+// OLD:        d = first + ((~to_i64(~order_key(f16_to_f32(x0[start + place]))) >> shift) & 255)
 // OLD:        def slice(
 func.func @main(%x : !nn.tensor<[n, m], f16>) -> !nn.tensor<[n, 3], i64> {
   %y = nn.top_k %x {largest = false, k = #nn.dims[3]} : (!nn.tensor<[n, m], f16>) -> !nn.tensor<[n, 3], i64>

@@ -427,7 +427,7 @@ func.func @refused(%x: !nn.tensor<[4], f32>) {
   func.return
 }
 // -----
-// CHECK: 'nn.top_k_select' expects a k that is a number, got n
+// CHECK: 'nn.top_k_select' expects a known k of 1 or more, got n
 func.func @refused(%x: !nn.tensor<[n], f32>) {
   %y = nn.top_k_select %x {largest = true, k = #nn.dims[n]} : (!nn.tensor<[n], f32>) -> !nn.tensor<[n], i64>
   func.return

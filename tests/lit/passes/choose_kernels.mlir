@@ -24,7 +24,8 @@
 // CHECK:      %[[P:.*]] = nn.pack %w {width = 16} : (!nn.tensor<[8, 40], f32>) -> !nn.tensor<[3, 8, 16], f32>
 // CHECK-NEXT: nn.packed_matmul %x, %[[P]] {n = #nn.dims[40], choice = {op = "nn.matmul", kernel = "matmul"
 // CHECK-SAME: reason = "6 x 16 accumulators in registers; the right operand in panels of 16 columns"
-// CHECK-SAME: cost = "640*n FLOP, 192*n + 1280 B, ((n + 47) floordiv 48) items", lost = []
+// CHECK-SAME: cost = "640*n FLOP, 192*n + 1280 B, ((n + 47) floordiv 48) items"
+// CHECK-SAME: lost = [{kernel = "matmul_split", cost = {{.*}}, why = "K = 8: it takes 8192 or more"}]
 // WIDE:       nn.pack %w {width = 32}
 func.func @main(%x : !nn.tensor<[n, 8], f32>, %w : !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32> {
   %y = nn.matmul %x, %w : (!nn.tensor<[n, 8], f32>, !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32>
@@ -45,10 +46,10 @@ func.func @few(%x : !nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 5], i64> {
 
 // CHECK-LABEL: @many
 // CHECK:      nn.top_k_sort
-// CHECK-SAME: kernel = "top_k_select", cost = {{.*}}, why = "k = 600: it takes at most 512"
-func.func @many(%x : !nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 600], i64> {
-  %y = nn.top_k %x {largest = true, k = #nn.dims[600]} : (!nn.tensor<[n, 900], f32>) -> !nn.tensor<[n, 600], i64>
-  func.return %y : !nn.tensor<[n, 600], i64>
+// CHECK-SAME: kernel = "top_k_select", cost = {{.*}}, why = "k = 2000: it takes at most 1024"
+func.func @many(%x : !nn.tensor<[n, 3000], f32>) -> !nn.tensor<[n, 2000], i64> {
+  %y = nn.top_k %x {largest = true, k = #nn.dims[2000]} : (!nn.tensor<[n, 3000], f32>) -> !nn.tensor<[n, 2000], i64>
+  func.return %y : !nn.tensor<[n, 2000], i64>
 }
 
 // CHECK-LABEL: @all
@@ -62,8 +63,9 @@ func.func @all(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64> {
 // A long K is cut; what it leaves over is a product of its own.
 // CHECK-LABEL:  @long
 // CHECK:        nn.permute
-// CHECK:        nn.packed_matmul {{.*}}split = "accum"
+// CHECK:        nn.packed_matmul {{.*}}split = "accum"{{.*}}kernel = "matmul_split"
 // CHECK-SAME:   reason = "split K: parts of 1024 side by side, partial results kept in the accumulator's type
+// CHECK-SAME:   lost = [{kernel = "matmul", cost = {{.*}}, why = "K is long and columns are few
 // CHECK-NEXT:   nn.sum
 // CHECK:        nn.packed_matmul {{.*}}split = "accum"
 // CHECK:        nn.add
