@@ -17,6 +17,8 @@ from pelton.support.errors import DeviceCodeError, DeviceError, shortened
 
 _CUDA_MACHINE = 190
 _NO_BITS = 8
+_FRAME = (0, 1, 6, 9, 10, 14, 16)
+"""Of an ELF header: magic, class, machine, where the tables of segments and sections stand, and their lengths."""
 _SEGMENT_HEADER = struct.Struct("<IIQQQQQQ")
 _LOG_BYTES = 8192
 
@@ -138,19 +140,18 @@ def damage(cubin: bytes) -> str:
 
     The driver is told no size: it would read past the end of one that was cut short.
     """
-    try:
-        magic, bits, *_, machine, _, _, segments, sections, _, _, _, segment_count, _, section_count, _ = (
-            FILE_HEADER.unpack_from(cubin)
-        )
-        if magic != b"\x7fELF" or bits != 2 or machine != _CUDA_MACHINE:
-            return "it is no 64-bit ELF file for CUDA"
-        ends = [segments + segment_count * _SEGMENT_HEADER.size, sections + section_count * SECTION_HEADER.size]
+    if len(cubin) < FILE_HEADER.size:
+        return f"it has {len(cubin)} bytes"
+    fields = FILE_HEADER.unpack_from(cubin)
+    magic, bits, machine, segments, sections, segment_count, section_count = (fields[n] for n in _FRAME)
+    if magic != b"\x7fELF" or bits != 2 or machine != _CUDA_MACHINE:
+        return "it is no 64-bit ELF file for CUDA"
+    end = max(segments + segment_count * _SEGMENT_HEADER.size, sections + section_count * SECTION_HEADER.size)
+    if end <= len(cubin):
         for number in range(section_count):
             _, kind, _, _, offset, size, *_ = SECTION_HEADER.unpack_from(cubin, sections + number * SECTION_HEADER.size)
-            ends.append(0 if kind == _NO_BITS else offset + size)
+            end = max(end, 0 if kind == _NO_BITS else offset + size)
         for number in range(segment_count):
             _, _, offset, _, _, size, *_ = _SEGMENT_HEADER.unpack_from(cubin, segments + number * _SEGMENT_HEADER.size)
-            ends.append(offset + size)
-    except struct.error as error:
-        return f"it is cut short at {len(cubin)} bytes ({error})"
-    return f"it has {len(cubin)} of {max(ends)} bytes" if max(ends) > len(cubin) else ""
+            end = max(end, offset + size)
+    return f"it has {len(cubin)} of at least {end} bytes" if end > len(cubin) else ""

@@ -70,7 +70,7 @@ class Context:
     def attempt(self, name: str, *arguments: Any) -> None:
         """Makes one call whatever comes of it: for giving back, which must not stop half-way."""
         with suppress(PeltonError):
-            self.ask(name, *arguments)
+            self.call(name, *arguments)
 
     def attribute(self, name: str) -> int:
         """A number that describes the device, by the end of its name in CUdevice_attribute."""

@@ -154,7 +154,6 @@ class CudaDriver:
 
     def close(self) -> None:
         """Gives back all that was taken of the device, whatever state it is in; nothing the second time."""
-        self._context.attempt("cuStreamSynchronize", self._context.stream)
         for part in (self._graphs, self._events, self._staging, self._memory, self._modules, self._context):
             part.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -16,7 +17,7 @@ from pelton.runtime.cuda.code import Modules
 from pelton.runtime.cuda.context import HERE, Context
 from pelton.runtime.cuda.launches import FLOATS
 from pelton.runtime.driver import COPY, Address, Node
-from pelton.support.errors import CaptureError, DeviceError
+from pelton.support.errors import CaptureError, DeviceError, PeltonError
 
 _INTS = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}
 _FORMATS: dict[type, dict[int, str]] = {int: _INTS, float: FLOATS, Address: {8: "<Q"}}
@@ -84,9 +85,11 @@ class Graphs:
         HERE.stream = context.stream
         try:
             recorded = context.call("cuStreamEndCapture", stream)
-        finally:
-            context.attempt("cuStreamDestroy", stream)
-            self._streams.pop(int(stream), None)
+        except BaseException:
+            self._drop(stream)
+            raise
+        context.attempt("cuStreamDestroy", stream)
+        self._streams.pop(int(stream), None)
         try:
             executable = context.call("cuGraphInstantiate", recorded, 0)
         except BaseException:
@@ -98,16 +101,15 @@ class Graphs:
 
     def release(self, graph: Graph) -> None:
         """Gives a graph back, after its work; nothing the second time."""
+        graph.run = _released
+        if graph.recorded is not None and not self._context.is_lost:
+            self._context.call("cuStreamSynchronize", self._context.stream)
         with self._lock:
             recorded, graph.recorded = graph.recorded, None
-        if recorded is None:
-            return
-        graph.run = _released
-        self._graphs.pop(id(graph), None)
-        if not self._context.is_lost:
-            self._context.call("cuStreamSynchronize", self._context.stream)
-        self._context.attempt("cuGraphExecDestroy", graph.executable)
-        self._context.attempt("cuGraphDestroy", recorded)
+        if recorded is not None:
+            self._graphs.pop(id(graph), None)
+            self._context.attempt("cuGraphExecDestroy", graph.executable)
+            self._context.attempt("cuGraphDestroy", recorded)
 
     def nodes(self, graph: Graph) -> tuple[Node, ...]:
         """What a graph runs, in order. CaptureError for a graph that was released."""
@@ -116,16 +118,23 @@ class Graphs:
         return tuple(self._node(node) for node in self._ordered(graph.recorded))
 
     def close(self) -> None:
-        """Gives everything back. Never raises."""
+        """Gives everything back, after its work. Never raises."""
+        HERE.captures.pop(self._context, None)
+        for stream in list(self._streams.values()):
+            self._drop(stream)
+        self._context.attempt("cuStreamSynchronize", self._context.stream)
         for graph in self._graphs.values():
             self._context.attempt("cuGraphExecDestroy", graph.executable)
             self._context.attempt("cuGraphDestroy", graph.recorded)
             graph.recorded, graph.run = None, _released
-        for stream in self._streams.values():
-            self._context.attempt("cuStreamDestroy", stream)
         self._graphs.clear()
-        self._streams.clear()
-        HERE.captures.pop(self._context, None)
+
+    def _drop(self, stream: Any) -> None:
+        """Ends a capture of which nothing is wanted; one of another thread ends with its stream. Never raises."""
+        with suppress(PeltonError):
+            self._context.attempt("cuGraphDestroy", self._context.call("cuStreamEndCapture", stream))
+        self._context.attempt("cuStreamDestroy", stream)
+        self._streams.pop(int(stream), None)
 
     def _ordered(self, recorded: Any) -> list[Any]:
         """The nodes, each after what it waits for: the driver promises no order."""

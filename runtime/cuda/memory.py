@@ -55,9 +55,7 @@ class Memory:
         except DeviceMemoryError:
             self._trim()
             address = self._take(size)
-        with self._lock:
-            self._held[address] = size
-            insort(self._starts, address)
+        self._keep(address, size)
         return Address(address)
 
     def release(self, address: int) -> None:
@@ -68,11 +66,16 @@ class Memory:
         if self._context.is_closed:
             return
         with self._lock:
-            if self._held.pop(address, None) is None:
+            if (size := self._held.pop(address, None)) is None:
                 raise DeviceError(f"free on {self._context.name}: no allocation starts at {address:#x}")
             del self._starts[bisect_right(self._starts, address) - 1]
-        if not self._context.is_lost:
+        if self._context.is_lost:
+            return
+        try:
             self._give_back(address)
+        except BaseException:
+            self._keep(address, size)
+            raise
 
     def check(self, address: int, size: int, call: str) -> None:
         """Raise DeviceError unless `size` bytes at an address lie in one allocation."""
@@ -131,6 +134,12 @@ class Memory:
             self._context.call("cuMemFree", address)
         else:
             self._context.call("cuMemFreeAsync", address, self._context.stream)
+
+    def _keep(self, address: int, size: int) -> None:
+        """Notes what has to be given back."""
+        with self._lock:
+            self._held[address] = size
+            insort(self._starts, address)
 
     def _trim(self) -> None:
         """Returns what the pool keeps to the device, where another size may be cut from it."""
