@@ -232,7 +232,7 @@ maximum minimum maxnum minnum floordiv floormod truncdiv truncmod ult ule absolu
 exp log log1p sqrt rsqrt sin cos tan asin acos atan atanh tanh erf pow floor ceil roundeven trunc
 to_f32 to_f64 to_mask to_i8 to_i16 to_i32 to_i64 to_u8 to_u16 to_u32 to_u64
 f16_to_f32 bf16_to_f32 f16_to_f64 bf16_to_f64 f32_to_f16 f32_to_bf16 f64_to_f16 f64_to_bf16
-across_add across_mul across_max across_min bits_of first_bit order_key matmul_tile
+across_add across_mul across_max across_min bits_of first_bit count_bits order_key matmul_tile
 tile_f32 tile_f64 tile_f16 tile_bf16 tile_i1 tile_index
 tile_i8 tile_i16 tile_i32 tile_i64 tile_u8 tile_u16 tile_u32 tile_u64
 """

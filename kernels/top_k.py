@@ -45,7 +45,9 @@ def _select(op: TopKOp) -> Candidate:
         refusal = f"k = {op.count}: all of the axis, which is to be sorted"
     elif op.count > MOST:
         refusal = f"k = {op.count}: it takes at most {MOST}"
-    return Candidate(SELECT, _cost(op, op.tensor().shape[-1]), refusal, f"one scan that keeps the {op.count} best")
+    return Candidate(
+        SELECT, _cost(op, op.tensor().shape[-1]), refusal, f"two scans of the row, which keep the {op.count} best"
+    )
 
 
 def _sort(op: TopKOp) -> Candidate:

@@ -73,3 +73,8 @@ def bits_of(e: Emitter, mask: Value) -> Value:
 def first_bit(e: Emitter, bits: Value) -> Value:
     """The place of the lowest 1 of an i64; 64 where there is none."""
     return bits.like(e.call("llvm.cttz.i64", bits.llvm.type, [bits.llvm, constant(MASK, 0, 0)]))
+
+
+def count_bits(e: Emitter, bits: Value) -> Value:
+    """How many bits of an i64 are 1."""
+    return bits.like(e.call("llvm.ctpop.i64", bits.llvm.type, [bits.llvm]))

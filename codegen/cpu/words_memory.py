@@ -161,7 +161,7 @@ def _bits_rule(lanes: int, args: Sequence[Any]) -> Lanes:
     return SCALAR_I64
 
 
-def _first_rule(lanes: int, args: Sequence[Any]) -> Lanes:
+def _word_rule(lanes: int, args: Sequence[Any]) -> Lanes:
     expect_count(args, 1)
     if common(args).lanes:
         raise WordError("takes a scalar")
@@ -265,7 +265,8 @@ MEMORY_WORDS: dict[str, Word] = {
         *(_report(count) for count in range(1, 9)),
         Word("matmul_tile", _matmul_tile_rule, _matmul_tile),
         Word("bits_of", _bits_rule, lambda call: reduce.bits_of(call.emitter, call.value(0)).llvm),
-        Word("first_bit", _first_rule, lambda call: reduce.first_bit(call.emitter, call.index(0)).llvm),
+        Word("first_bit", _word_rule, lambda call: reduce.first_bit(call.emitter, call.index(0)).llvm),
+        Word("count_bits", _word_rule, lambda call: reduce.count_bits(call.emitter, call.index(0)).llvm),
         Word("order_key", _key_rule, lambda call: integers.order_key(call.emitter, call.value(0)).llvm),
         _across("across_add", infix(Value.__add__)),
         _across("across_mul", infix(Value.__mul__)),

@@ -5,9 +5,13 @@ with three buffers of one shape. Leaves: lines of the kernel's text. Both compar
 elements do, with NaN on top, inverted where the smallest is the best. So there is one order, and both give the same
 indices. All sorting is stable, which puts the lowest of equal elements first.
 
-`top_k_select` keeps the k best seen so far, sorted, on the stack. It compares a vector at a time with the worst of them
-and notes those that beat it; whenever enough are noted they are sorted by merging, and merged with the best. In a
-row of n random elements about k·log2(n/k) are noted; where all are, as in a row that rises, it costs n·log2(k) steps.
+`top_k_select` passes over a row twice, and its time hardly depends on the order of the elements. First it cuts the row
+into groups, element i into group i mod `groups`, and keeps the largest of each, its head. The k-th largest head is the
+bar: k elements at least reach it, and only k - 1 groups have elements above it. It is found bit by bit, by counting.
+Then a vector at a time is compared with the bar; what reaches it is noted, few more than k of most rows. Once k are
+noted, what equals the bar is too late. Whenever enough are noted they are sorted by merging, and merged with the best
+so far, whose last is the new bar.
+
 `top_k_sort` sorts the indices of the row byte by byte of their keys, from the lowest to the highest, from `out` to
 `work` and back; a byte that is the same in the whole row is skipped. Short rows it sorts by insertion.
 """
@@ -27,36 +31,45 @@ KEYS = {"f32": "i32", "f16": "i32", "bf16": "i32", "f64": "i64"}
 _SELECT = """\
 for row in range(lo, hi):
     start = row * {n}
+    groups = where({n} >= {far}, {most}, {least})
+    for g in range(0, groups, W):
+        store(heads, g, lowest)
+    g = 0
+    for q in range(0, {n} - W + 1, W):
+        store(heads, g, maximum(load(heads, g), {lanes}))
+        g = (g + W) & (groups - 1)
+{bar}
+    need = to_i64({k})
     kept = 0
     home = 0
     q = 0
     while q < {n}:
         count = 0
-        if kept < {k}:
-            count = minimum({enough}, {n} - q)
-            for j in range(count):
-                keys[j] = {taken}
-                places[j] = q + j
-            q += count
-        else:
-            bar = best[home + {last}]
-            while q + W <= {n} and count < {enough}:
-                hits = bits_of({lanes} > bar)
-                while hits != 0:
-                    j = q + first_bit(hits)
-                    hits = hits & (hits - 1)
-                    keys[count] = {item}
+        while q + W <= {n} and count < {enough}:
+            hits = bits_of({lanes} >= bar)
+            while hits != 0:
+                j = q + first_bit(hits)
+                hits = hits & (hits - 1)
+                keys[count] = {item}
+                places[count] = j
+                count += 1
+                if count >= need:
+                    need = to_i64({never})
+                    if bar == ~lowest:
+                        q = to_i64({n})
+                        hits = hits & 0
+                    else:
+                        bar += 1
+                        hits = hits & bits_of({lanes} >= bar)
+            q += W
+        if q + W > {n}:
+            for j in range(q, {n}):
+                key = {item}
+                if key >= bar:
+                    keys[count] = key
                     places[count] = j
                     count += 1
-                q += W
-            if q + W > {n}:
-                for j in range(q, {n}):
-                    key = {item}
-                    if key > bar:
-                        keys[count] = key
-                        places[count] = j
-                        count += 1
-                q = to_i64({n})
+            q = to_i64({n})
         here = 0
         run = 1
         while run < count:
@@ -92,8 +105,24 @@ for row in range(lo, hi):
             left += 1 - to_i64(later)
         kept = total
         home = other
+        if kept == {k}:
+            worst = best[home + {last}]
+            if worst == ~lowest:
+                q = to_i64({n})
+            bar = worst + 1
     for j in range({k}):
         {out}[row * {k} + j] = spots[home + j]"""
+
+_BAR = """\
+    bar = lowest
+    for bit in range({bits}):
+        trial = bar ^ (one << to_{kind}({top} - bit))
+        count = 0
+        for g in range(0, groups, W):
+            count += count_bits(bits_of(load(heads, g) >= trial))
+        if count >= {k}:
+            bar = trial"""
+_BAR_OF_ONE = "    bar = across_max(load(heads, 0))"
 
 _SORT = """\
 for row in range(lo, hi):
@@ -152,23 +181,44 @@ AHEAD = 64
 SHORT = 64
 """Rows up to this size are sorted by insertion: 256 counters per byte cost more."""
 LANES = 32
+NEVER = 1 << 62
+MOST_GROUPS, FAR = 4096, 16
+"""A row that is `FAR` times as long as its groups are many is long."""
+
+
+def groups_of(count: int) -> tuple[int, int]:
+    """In how many groups a short row is cut, and a long one: powers of 2.
+
+    The more there are, the fewer elements can reach the bar, (k - 1) / groups of a row at most; but each costs a step
+    per bit of a key.
+    """
+    if count == 1:
+        return LANES, LANES
+    least = max(LANES, 1 << (2 * count - 1).bit_length())
+    return least, max(least, min(8 * least, MOST_GROUPS))
 
 
 def select(printer: CpuPrinter, op: CallOp) -> None:
     """The lines of `@top_k_select`."""
     ranked, element = ranked_of(op), register_name(buffer_type(op.bufs[0]).elem)
     assert isinstance(ranked.count, int)
-    enough, kind = max(ranked.count, AHEAD), KEYS.get(element, element)
-    room = enough + 2 * LANES
+    enough, kind = max(ranked.count + ranked.count // 4, AHEAD), KEYS.get(element, element)
+    room, (least, most) = enough + 2 * LANES, groups_of(ranked.count)
+    bits = int(kind[1:])
     for name, of, count in (
         ("keys", kind, room), ("places", "i64", room), ("best", kind, ranked.count), ("spots", "i64", ranked.count)
     ):  # fmt: skip
         printer.head(f"{name} = tile_{of}({2 * count + 1})")  # a second half to merge into, and one to look beyond
+    printer.head(f"heads = tile_{kind}({most})")
+    printer.head(f"one = to_{kind}(1)")
+    printer.head(f"lowest = one << {bits - 1}" if kind[0] == "i" else "lowest = one - one")
+    named = {"k": str(ranked.count), "top": str(bits - 1), "bits": str(bits), "kind": kind}
     _lines(
-        printer, op, _SELECT,
-        k=str(ranked.count), last=str(ranked.count - 1), enough=str(enough), room=str(room),
-        taken=_key(printer, op, "start + q + j"), item=_key(printer, op, "start + j"),
-        lanes=_key(printer, op, "start + q", "load({x}, {at})"),
+        printer, op, _SELECT, **named,
+        bar=_BAR_OF_ONE if ranked.count == 1 else _BAR.format(**named), never=str(NEVER),
+        last=str(max(ranked.count - 1, 0)), enough=str(enough), room=str(room), least=str(least), most=str(most),
+        far=str(FAR * most),
+        item=_key(printer, op, "start + j"), lanes=_key(printer, op, "start + q", "load({x}, {at})"),
     )  # fmt: skip
 
 

@@ -109,7 +109,7 @@ class TopKOp(Counted):
 
 @irdl_op_definition
 class TopKSelectOp(Counted):
-    """`nn.top_k_select %x {largest = true, k = #nn.dims[5]}`: `nn.top_k` by one scan that keeps the k best; k is a
+    """`nn.top_k_select %x {largest = true, k = #nn.dims[5]}`: `nn.top_k` by scans that keep the k best; k is a
     number.
     """
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import BoolAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
-from pelton.codegen.kernels.top_k_cpu import AHEAD, LANES, SHORT
+from pelton.codegen.kernels.top_k_cpu import AHEAD, FAR, LANES, SHORT, groups_of
 from pelton.dialects.interpreter import run
 from pelton.dialects.nn import TopKOp, TopKSortOp
 from pelton.dialects.nn.reference import DTYPES
@@ -36,6 +36,7 @@ ROWS: dict[str, Rows] = {
     "two values": lambda n: np.arange(n) % 2 * 3.0,
     "random": lambda n: np.random.default_rng(n).standard_normal(n) * 30,
     "best at the end": lambda n: np.where(np.arange(n) > n - 3, 90.0, 0.0),
+    "saw": lambda n: np.arange(n) % LANES * 2.0 + np.arange(n) / n,
     "up and down": lambda n: 40 * np.sin(np.arange(n) / 9),
 }
 FLOAT_ROWS: dict[str, Rows] = {
@@ -86,6 +87,24 @@ def test_every_dtype_on_rows_that_are_hard(name: str, largest: bool) -> None:
 @pytest.mark.parametrize("k", [AHEAD - 1, AHEAD, AHEAD + 1, 200, MOST])
 def test_every_relation_of_k_to_what_is_kept_at_once(k: int) -> None:
     same(ranking(attribute("f32"), k, True), [rows_of("f32", n) for n in (k, k + 1, k + LANES, 3 * k + 11)])
+
+
+@pytest.mark.parametrize("k", [1, 5, 33])
+def test_rows_long_enough_for_more_groups(k: int) -> None:
+    least, most = groups_of(k)
+    assert most > least or k == 1
+    same(ranking(attribute("f32"), k, True), [rows_of("f32", FAR * most - 1), rows_of("f32", FAR * most + LANES + 5)])
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_the_ends_of_a_type(name: str) -> None:
+    low, high = np.iinfo(DTYPES[name]).min, np.iinfo(DTYPES[name]).max
+    random = np.random.default_rng(4)
+    rows = [np.full(300, low), np.full(300, high), random.choice([low, high], 300), random.choice([low, low + 1], 300)]
+    late = np.where(np.arange(300) > 290, high, low)
+    for k in (1, 5, 70):
+        for largest in (True, False):
+            same(ranking(attribute(name), k, largest), [np.stack([*rows, late]).astype(DTYPES[name])])
 
 
 def test_special_values_among_others() -> None:

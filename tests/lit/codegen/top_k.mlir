@@ -1,12 +1,15 @@
 // RUN: pelton-opt %s -p choose-kernels,fuse-groups,lower-groups -t numba-cpu | filecheck %s
 // RUN: pelton-opt %s -p 'choose-kernels{top-k=old},fuse-groups,lower-groups' -t numba-cpu | filecheck %s --check-prefix=OLD
 
-// A vector is compared with the worst of the best at once; the lanes that win are noted, and merged with the best later.
+// The k-th largest head of the groups is the bar; a vector is compared with it at once, and what reaches it is noted.
 // CHECK:      def top_k_select(x0, out, n0, n1, lo, hi, ctx):
 // CHECK:      best = tile_i32(7)
 // CHECK:      for row in range(lo, hi):
-// CHECK:      bar = best[home + 2]
-// CHECK:      hits = bits_of(~order_key(f16_to_f32(load(x0, start + q))) > bar)
+// CHECK:      groups = where(n1 >= 4096, 256, 32)
+// CHECK:      store(heads, g, maximum(load(heads, g), ~order_key(f16_to_f32(load(x0, start + q)))))
+// CHECK:      if count >= 3:
+// CHECK:      hits = bits_of(~order_key(f16_to_f32(load(x0, start + q))) >= bar)
+// CHECK:      bar = worst + 1
 // CHECK:      out[row * 3 + j] = spots[home + j]
 
 // The other kernel sorts the indices, in its result and in memory to work in; a slice takes the first.

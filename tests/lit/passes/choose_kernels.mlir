@@ -34,7 +34,7 @@ func.func @main(%x : !nn.tensor<[n, 8], f32>, %w : !nn.tensor<[8, 40], f32>) -> 
 
 // CHECK-LABEL: @few
 // CHECK:      nn.top_k_select %x {k = #nn.dims[5], largest = true, choice = {op = "nn.top_k", kernel = "top_k_select"
-// CHECK-SAME: reason = "one scan that keeps the 5 best"
+// CHECK-SAME: reason = "two scans of the row, which keep the 5 best"
 // CHECK-SAME: kernel = "top_k_sort", cost = {{.*}}, why = "sorts the axis, whatever k is"
 // OLD-LABEL:  @few
 // OLD:        nn.top_k_sort %x {largest = true, choice = {op = "nn.top_k", kernel = "top_k_sort", reason = "sorts the axis
