@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from pelton.codegen.terms import Term, call, infix, number, prefix
-from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_float, is_unsigned
+from pelton.dialects.op import location_of
+from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_float, is_unsigned, limits_of
+from pelton.support.errors import CompileError
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,18 @@ def _convert_unsigned(op: Operation, args: Sequence[Term], vector: bool) -> Term
     return convert(args[0], source, target, unsigned=True)
 
 
+def _bitcast(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    """Between integers of one width: a constant is written as what it becomes."""
+    source, target = (v.type for v in (op.operands[0], op.results[0]))
+    if is_float(source) or is_float(target) or bytes_of(source) != bytes_of(target):
+        raise CompileError("bits are reinterpreted between integers of one width", op=op.name,
+                           location=location_of(op) or "", got=f"{source} to {target}")  # fmt: skip
+    owner = op.operands[0].owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and is_unsigned(target):
+        return call(register_name(target), number(owner.value.value.data % (1 << 8 * bytes_of(target))))
+    return convert(args[0], register_name(source), register_name(target))
+
+
 _MATH = (
     "exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atanh", "tanh", "erf",
     "floor", "ceil", "roundeven", "trunc", "copysign",
@@ -162,17 +176,20 @@ ROWS: Mapping[str, Row] = {
     "arith.addf": Infix("+"), "arith.subf": Infix("-"), "arith.mulf": Infix("*"), "arith.divf": Infix("/"),
     "arith.addi": Infix("+"), "arith.subi": Infix("-"), "arith.muli": Infix("*"),
     "arith.andi": Infix("&"), "arith.ori": Infix("|"), "arith.xori": _xor,
-    "arith.shli": Infix("<<"), "arith.shrsi": Infix(">>"),
+    "arith.shli": Infix("<<"), "arith.shrsi": Infix(">>"), "arith.shrui": Infix(">>"),
     "arith.negf": _negate,
     "arith.maximumf": Function("maximum"), "arith.minimumf": Function("minimum"),
     "arith.maxnumf": Function("maxnum"), "arith.minnumf": Function("minnum"),
     "arith.maxsi": Function("maximum"), "arith.minsi": Function("minimum"),
+    "arith.maxui": Function("maximum"), "arith.minui": Function("minimum"),
     "arith.divsi": Function("truncdiv"), "arith.remsi": Function("truncmod"), "arith.floordivsi": Function("floordiv"),
+    "arith.divui": Function("truncdiv"), "arith.remui": Function("truncmod"),
     "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv,
     "arith.cmpf": _cmpf, "arith.cmpi": _cmpi, "arith.select": Function("where"),
     "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert,
     "arith.extsi": _convert, "arith.trunci": _convert, "arith.index_cast": _convert,
-    "arith.uitofp": _convert_unsigned, "arith.extui": _convert_unsigned,
+    "arith.uitofp": _convert_unsigned, "arith.extui": _convert_unsigned, "arith.fptoui": _convert,
+    "arith.bitcast": _bitcast,
     "math.absf": Function("absolute"), "math.absi": Function("absolute"), "math.powf": Function("pow"),
     **{f"math.{name}": Function(name) for name in _MATH},
 }  # fmt: skip
@@ -210,8 +227,7 @@ def identity(kind: str, t: Attribute, bare: bool = False) -> Term:
 
 
 def _integer_identity(kind: str, t: Attribute) -> int:
-    bits = 64 if isinstance(t, IndexType) else bytes_of(t) * 8
-    low, high = (0, 2**bits - 1) if is_unsigned(t) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = limits_of(i64 if isinstance(t, IndexType) else t)
     return {"add": 0, "mul": 1, "max": low, "min": high}[kind]
 
 

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pelton.dialects.kernel import BufType, CallOp, DimOp, FuncOp, LanesOp, LoadOp, Loop, ReduceOp, StoreOp
-from pelton.dialects.types import bytes_of, is_int
+from pelton.dialects.types import bytes_of, is_int, is_unsigned
 
 Step: TypeAlias = int | None
 
@@ -37,7 +37,7 @@ def constant_of(value: SSAValue) -> int | None:
 
 def is_index(t: Attribute) -> bool:
     """`index` or `i64`: wide enough that lane 0 and a step say all lanes, wrapping included."""
-    return isinstance(t, IndexType) or (is_int(t) and bytes_of(t) == 8)
+    return isinstance(t, IndexType) or (is_int(t) and bytes_of(t) == 8 and not is_unsigned(t))
 
 
 def buffer_type(value: SSAValue) -> BufType:

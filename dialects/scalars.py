@@ -1,8 +1,9 @@
 """Scalar code by the value's type: what an op's `element` is written with.
 
 `Scalars` inserts `arith` and `math` ops at one insertion point and picks the float or the integer form, so that a
-kernel lowering reads like the formula it implements. Index arithmetic is folded while it is built (`i * 1 + 0` is `i`):
-the printers see few ops and known steps. Nothing is ever reassociated or contracted.
+kernel lowering reads like the formula it implements. A value has the type that it has in memory: a `ui8` stays one, and
+meets the ops of unsigned numbers, though upstream has these for signless types alone. Index arithmetic is folded while
+it is built (`i * 1 + 0` is `i`): the printers see few ops and known steps. Nothing is ever reassociated or contracted.
 """
 
 from __future__ import annotations
@@ -27,29 +28,30 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import INDEX, BufType, CheckOp, DimOp, LoadOp
-from pelton.dialects.types import bytes_of, is_bool, is_float, is_int
+from pelton.dialects.types import bytes_of, is_bool, is_float, is_int, is_unsigned
 
 F32, F64 = Float32Type(), Float64Type()
-BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None]] = {
-    # name: (float op, integer op)
-    "add": (arith.AddfOp, arith.AddiOp),
-    "sub": (arith.SubfOp, arith.SubiOp),
-    "mul": (arith.MulfOp, arith.MuliOp),
-    "div": (arith.DivfOp, arith.DivSIOp),
-    "floordiv": (None, arith.FloorDivSIOp),
-    "rem": (None, arith.RemSIOp),
-    "max": (arith.MaximumfOp, arith.MaxSIOp),
-    "min": (arith.MinimumfOp, arith.MinSIOp),
-    "pow": (math.PowFOp, None),
-    "copysign": (math.CopySignOp, None),
-    "and": (None, arith.AndIOp),
-    "or": (None, arith.OrIOp),
-    "xor": (None, arith.XOrIOp),
-    "shl": (None, arith.ShLIOp),
-    "shr": (None, arith.ShRSIOp),
+BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None, type[Operation] | None]] = {
+    # name: (float op, signed op, unsigned op)
+    "add": (arith.AddfOp, arith.AddiOp, arith.AddiOp),
+    "sub": (arith.SubfOp, arith.SubiOp, arith.SubiOp),
+    "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
+    "div": (arith.DivfOp, arith.DivSIOp, arith.DivUIOp),
+    "floordiv": (None, arith.FloorDivSIOp, arith.DivUIOp),
+    "rem": (None, arith.RemSIOp, arith.RemUIOp),
+    "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
+    "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
+    "pow": (math.PowFOp, None, None),
+    "copysign": (math.CopySignOp, None, None),
+    "and": (None, arith.AndIOp, arith.AndIOp),
+    "or": (None, arith.OrIOp, arith.OrIOp),
+    "xor": (None, arith.XOrIOp, arith.XOrIOp),
+    "shl": (None, arith.ShLIOp, arith.ShLIOp),
+    "shr": (None, arith.ShRSIOp, arith.ShRUIOp),
 }
 FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "unordered": "uno"}
 INT_COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "below": "ult"}
+UNSIGNED_COMPARE = {name: predicate.replace("s", "u", 1) for name, predicate in INT_COMPARE.items()}
 UNARY: dict[str, type[Operation]] = {
     name: getattr(math, cls)
     for name, cls in {
@@ -111,6 +113,11 @@ class Scalars:
 
     # constants
     def constant(self, value: float | int | bool, dtype: Attribute) -> SSAValue:
+        if is_unsigned(dtype):  # `arith.constant` has none
+            bits = 8 * bytes_of(dtype)
+            word = int(value) % 2**bits
+            signless = self.constant(word - (word >> (bits - 1) << bits), IntegerType(bits))
+            return self.insert(arith.BitcastOp(signless, dtype))
         kind: Any = dtype
         number = FloatAttr(float(value), kind) if is_float(dtype) else IntegerAttr(int(value), kind)
         return self.insert(arith.ConstantOp(number))
@@ -153,8 +160,7 @@ class Scalars:
         """
         if x.type == INDEX and (folded := self._fold(name, x, y)) is not None:
             return folded
-        floating, integer = BINARY[name]
-        op = floating if is_float(x.type) else integer
+        op = BINARY[name][0 if is_float(x.type) else 2 if is_unsigned(x.type) else 1]
         if op is None:
             raise TypeError(f"{name} has no form for {x.type}")
         return self.insert(op(x, y))  # pyright: ignore[reportCallIssue]
@@ -198,6 +204,8 @@ class Scalars:
         return self.sub(self.constant(0, x.type), x)
 
     def absolute(self, x: SSAValue) -> SSAValue:
+        if is_unsigned(x.type):
+            return x
         return self.insert(math.AbsFOp(x) if is_float(x.type) else math.AbsIOp(x))
 
     # comparing and choosing
@@ -208,7 +216,7 @@ class Scalars:
         if is_bool(x.type) and name not in ("eq", "ne"):  # i1 is signed in arith: true would be -1
             wide = IntegerType(32)
             return self.compare(name, self.insert(arith.ExtUIOp(x, wide)), self.insert(arith.ExtUIOp(y, wide)))
-        return self.insert(arith.CmpiOp(x, y, INT_COMPARE[name]))
+        return self.insert(arith.CmpiOp(x, y, (UNSIGNED_COMPARE if is_unsigned(x.type) else INT_COMPARE)[name]))
 
     def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.insert(arith.SelectOp(condition, x, y))
@@ -235,13 +243,15 @@ class Scalars:
             case a, b if is_float(a) and is_float(b):
                 return self._float_to_float(x, b)
             case a, b if is_float(a):
-                return self.insert(arith.FPToSIOp(self.widen(x), b))  # pyright: ignore[reportArgumentType]
+                convert = arith.FPToUIOp if is_unsigned(b) else arith.FPToSIOp
+                return self.insert(convert(self.widen(x), b))  # pyright: ignore[reportArgumentType]
             case a, b if is_float(b):
                 return self._int_to_float(x, b)
-            case a, b if is_bool(a):
-                return self.insert(arith.ExtUIOp(x, b))  # pyright: ignore[reportArgumentType]
-            case a, b if bytes_of(b) > bytes_of(a):
-                return self.insert(arith.ExtSIOp(x, b))  # pyright: ignore[reportArgumentType]
+            case a, b if not is_bool(a) and bytes_of(a) == bytes_of(b):
+                return self.insert(arith.BitcastOp(x, b))
+            case a, b if is_bool(a) or bytes_of(b) > bytes_of(a):
+                extend = arith.ExtUIOp if is_bool(a) or is_unsigned(a) else arith.ExtSIOp
+                return self.insert(extend(x, b))  # pyright: ignore[reportArgumentType]
             case _, b:
                 return self.insert(arith.TruncIOp(x, b))  # pyright: ignore[reportArgumentType]
 
@@ -259,7 +269,8 @@ class Scalars:
         if is_bool(x.type):
             x = self.insert(arith.ExtUIOp(x, IntegerType(32)))
         direct = to if bytes_of(to) >= 4 else F64  # f64 holds every integer that a half tells apart
-        return self.cast(self.insert(arith.SIToFPOp(x, direct)), to)  # pyright: ignore[reportArgumentType]
+        convert = arith.UIToFPOp if is_unsigned(x.type) else arith.SIToFPOp
+        return self.cast(self.insert(convert(x, direct)), to)  # pyright: ignore[reportArgumentType]
 
     def widen(self, x: SSAValue) -> SSAValue:
         """The value in the type scalar math computes in: f16 and bf16 as f32, the rest as it is."""

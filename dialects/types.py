@@ -195,6 +195,12 @@ def is_unsigned(dtype: Attribute) -> bool:
     return isinstance(dtype, IntegerType) and integer.signedness.data is Signedness.UNSIGNED
 
 
+def limits_of(dtype: Attribute) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    bits = width_of(dtype)
+    return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 def bytes_of(dtype: Attribute) -> int:
     """Bytes one element takes in memory; a bool takes one."""
     match dtype:

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from pelton.dialects.nn.elementwise import Binary
 from pelton.dialects.op import Array, Sizes
 from pelton.dialects.scalars import F64
-from pelton.dialects.types import is_float
+from pelton.dialects.types import is_float, is_unsigned
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
@@ -33,6 +33,8 @@ def mod(b: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:
     if is_float(x.type):
         return b.cast(_divide(b, x, y)[1], x.type)
     r = b.binary("rem", x, y)
+    if is_unsigned(x.type):
+        return r
     return b.select(_opposite(b, r, y), b.add(r, y), r)
 
 

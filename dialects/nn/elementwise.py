@@ -17,7 +17,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects.op import Array, Canonical, Index, NnOp, Pointwise, Read, Sizes
-from pelton.dialects.types import TensorType, bytes_of, is_bool, is_float, is_int, is_unsigned
+from pelton.dialects.types import TensorType, bytes_of, is_bool, is_float, is_int
 
 if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
@@ -29,16 +29,12 @@ A half is computed in f32, so it can only fall to the other side of a tie.
 """
 
 
-def _is_signed(dtype: Attribute) -> bool:
-    return is_int(dtype) and not is_unsigned(dtype)
-
-
 KINDS: Mapping[str, tuple[Callable[[Attribute], bool], str]] = {
     "float": (is_float, "f16, bf16, f32 or f64"),
-    "number": (lambda t: is_float(t) or _is_signed(t), "a float or a signed integer"),
-    "bits": (lambda t: is_bool(t) or _is_signed(t), "a signed integer or i1"),
+    "number": (lambda t: is_float(t) or is_int(t), "a float or an integer"),
+    "bits": (lambda t: is_bool(t) or is_int(t), "an integer or i1"),
     "bool": (is_bool, "i1"),
-    "any": (lambda t: is_float(t) or is_bool(t) or _is_signed(t), "a float, a signed integer or i1"),
+    "any": (lambda t: is_float(t) or is_bool(t) or is_int(t), "a float, an integer or i1"),
 }
 """What dtypes a row takes: the test and its words."""
 

@@ -22,7 +22,7 @@ from pelton.dialects.fold import constant_array, exact_results
 from pelton.dialects.nn import buffers, creation, indexing, messages, movement, rows, select
 from pelton.dialects.nn.elementwise import Elementwise, RowOp
 from pelton.dialects.op import NnOp
-from pelton.dialects.types import DimsAttr, TensorType, bytes_of, dtype_name, is_bool, is_float, is_int
+from pelton.dialects.types import DimsAttr, TensorType, bytes_of, dtype_name, is_bool, is_float, is_int, is_unsigned
 
 Rewrite: TypeAlias = SSAValue | Sequence[Operation] | None
 Rule: TypeAlias = Callable[..., Rewrite]
@@ -163,9 +163,13 @@ def same_dtype(op: select.CastOp) -> Rewrite:
 
 
 def through_wider(op: select.CastOp) -> Rewrite:
-    """A cast of a cast that lost nothing: one cast."""
+    """A cast of a cast that lost nothing: one cast. From a float to an integer is to saturate, between integers to
+    wrap: so a float on the way stays, unless the last dtype holds everything.
+    """
     inner = op.x.owner
-    if not isinstance(inner, select.CastOp) or not loses_nothing(inner.tensor().dtype, inner.dtype):
+    if not isinstance(inner, select.CastOp) or not loses_nothing(source := inner.tensor().dtype, inner.dtype):
+        return None
+    if is_int(op.dtype) and is_float(inner.dtype) and is_int(source) and not loses_nothing(source, op.dtype):
         return None
     return [select.CastOp.make(inner.x, dtype=op.dtype)]
 
@@ -178,8 +182,9 @@ def loses_nothing(source: Attribute, to: Attribute) -> bool:
     if is_float(source):
         return is_float(to) and bytes_of(to) > bytes_of(source)
     if is_float(to):
-        return dtype_name(to) != "f16" and 8 * bytes_of(source) - 1 <= digits[dtype_name(to)]
-    return is_int(to) and bytes_of(to) > bytes_of(source)
+        bits = 8 * bytes_of(source) - (not is_unsigned(source))
+        return dtype_name(to) != "f16" and bits <= digits[dtype_name(to)]
+    return is_int(to) and bytes_of(to) > bytes_of(source) and (is_unsigned(source) or not is_unsigned(to))
 
 
 def same_choices(op: select.WhereOp) -> Rewrite:

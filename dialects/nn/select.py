@@ -53,12 +53,12 @@ class CastOp(Elementwise):
         x = reference.wide(x)
         if to.kind == "b":
             return [x != 0]
-        if to.kind != "i":
+        if to.kind not in "iu":
             return [reference.rounded(x, self.dtype)]
-        low, high = -(2.0 ** (to.itemsize * 8 - 1)), 2.0 ** (to.itemsize * 8 - 1)
+        limits = np.iinfo(to)
+        low, high = float(limits.min), float(int(limits.max) + 1)
         with reference.quiet():
             inside = np.where((x >= low) & (x < high), np.trunc(x), 0).astype(to)
-        limits = np.iinfo(to)
         return [np.where(x >= high, limits.max, np.where(x < low, limits.min, inside)).astype(to)]
 
     def element(self, b: Scalars, index: Index, read: Read) -> SSAValue:

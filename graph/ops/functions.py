@@ -1,8 +1,8 @@
 """Functions of one tensor, element by element: a tensor enters, one of the same shape leaves.
 
-`sqrt exp sin …` take floats and raise ValueError for other dtypes (cast first); `abs`, `negate` and `relu` take signed
-integers too; `floor ceil round trunc` return integers as they are. A Python number or a NumPy array is made a constant
-first.
+`sqrt exp sin …` take floats and raise ValueError for other dtypes (cast first); `abs`, `negate` and `relu` take
+integers too, of which unsigned ones wrap; `floor ceil round trunc` return integers as they are. A Python number or a
+NumPy array is made a constant first.
 
 >>> with Graph("g", input_types=[TensorType(DType.float32, ["n"], DeviceRef.CPU())]) as g:
 ...     g.output(ops.sqrt(ops.abs(g.inputs[0])))

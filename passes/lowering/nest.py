@@ -42,7 +42,7 @@ from pelton.dialects.nn.ranges import Ranges
 from pelton.dialects.nn.reduce import PART
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
-from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float
+from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float, limits_of
 from pelton.support.errors import CompileError
 
 Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
@@ -360,8 +360,7 @@ def identity(kind: str, dtype: Attribute) -> float | int:
         return 0 if kind == "add" else 1
     if is_float(dtype):
         return float("-inf") if kind == "max" else float("inf")
-    limit = 2 ** (8 * bytes_of(dtype) - 1)
-    return -limit if kind == "max" else limit - 1
+    return limits_of(dtype)[kind == "min"]
 
 
 def describe(group: GroupOp) -> str:

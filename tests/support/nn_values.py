@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IntegerType,
     ModuleOp,
+    Signedness,
     i1,
     i8,
     i32,
@@ -32,7 +33,8 @@ from pelton.dialects.types import TensorType, is_bool, is_float
 
 F16, BF16, F32, F64 = Float16Type(), BFloat16Type(), Float32Type(), Float64Type()
 FLOATS: Sequence[Attribute] = (F16, BF16, F32, F64)
-INTS: Sequence[Attribute] = (i8, i32, i64)
+UNSIGNED = U8, U16, U32, U64 = tuple(IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64))
+INTS: Sequence[Attribute] = (i8, i32, i64, *UNSIGNED)
 NUMBERS = (*FLOATS, *INTS)
 ALL = (*NUMBERS, i1)
 
@@ -44,7 +46,8 @@ def special(dtype: Attribute) -> np.ndarray[Any, Any]:
         return np.array([False, True])
     if not is_float(dtype):
         limits = np.iinfo(numpy)
-        return np.array([0, 1, -1, 2, -2, 3, 7, limits.min, limits.min + 1, limits.max], numpy)
+        numbers = [0, 1, -1, 2, -2, 3, 7, limits.min, limits.min + 1, limits.max]
+        return np.array([n if n >= limits.min else n + limits.max + 1 for n in map(int, numbers)], numpy)
     limits = reference.info(numpy)
     tiny = float(limits.smallest_subnormal)
     numbers = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 89.0, -89.0, -104.0]

@@ -105,7 +105,7 @@ def evaluate(op: Operation, dtype: Attribute, *x: Array) -> Array:
             return FLOAT_PREDICATES[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]](*x)
         case arith.CmpiOp():
             return INT_PREDICATES[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]](*x)
-        case arith.FPToSIOp():
+        case arith.FPToSIOp() | arith.FPToUIOp():
             return saturated(x[0], numpy_type(dtype))
         case _:
             y = OPERATIONS[op.name](*map(exact, x) if op.name in WIDE else x)
@@ -133,7 +133,8 @@ FLOAT_PREDICATES: Mapping[str, Callable[..., Array]] = {
     "oge": np.greater_equal, "uno": lambda x, y: np.isnan(x) | np.isnan(y),
 }  # fmt: skip
 INT_PREDICATES: Mapping[str, Callable[..., Array]] = {
-    "ult": lambda x, y: x.astype(np.uint64) < y.astype(np.uint64), "eq": np.equal, "ne": np.not_equal, "slt": np.less,
+    "ult": lambda x, y: x.astype(np.uint64) < y.astype(np.uint64), "ule": lambda x, y: x <= y,
+    "ugt": lambda x, y: x > y, "uge": lambda x, y: x >= y, "eq": np.equal, "ne": np.not_equal, "slt": np.less,
     "sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal,
 }  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[..., Array]] = {
@@ -148,6 +149,8 @@ OPERATIONS: Mapping[str, Callable[..., Array]] = {
     "arith.negf": np.negative, "arith.maximumf": formulas.maximum_value, "arith.minimumf": formulas.minimum_value,
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum, "arith.floordivsi": np.floor_divide, "arith.remsi": _trunc_mod,
+    "arith.divui": np.floor_divide, "arith.remui": np.remainder, "arith.maxui": np.maximum, "arith.minui": np.minimum,
+    "arith.uitofp": lambda x: x, "arith.bitcast": lambda x: x,
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.select": np.where,
     "arith.extf": exact, "arith.truncf": lambda x: x, "arith.sitofp": lambda x: x, "arith.extui": lambda x: x,
     "arith.index_cast": lambda x: x, "arith.extsi": lambda x: x, "arith.trunci": lambda x: x, "math.absf": np.abs,

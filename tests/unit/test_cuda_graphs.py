@@ -105,6 +105,27 @@ def test_integers(dtype: Any) -> None:
     check(lambda x, y: ops.bitwise_xor(ops.bitwise_and(x, y), ops.bitwise_or(x, ops.bitwise_not(y))), x, y)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
+def test_unsigned_integers(dtype: Any) -> None:
+    most = np.iinfo(dtype).max
+    x, y = (np.random.default_rng(k).integers(0, most, (3, 40), dtype, endpoint=True) for k in range(2))
+    x[0, :4], y[0, :4] = [0, most, most, 1], [0, 0, most, most]
+    check(lambda x, y: x * y + x - y, x, y)
+    check(lambda x, y: ops.bitwise_xor(x // y, ops.bitwise_not(x % y)), x, y)
+    check(lambda x, y: ops.where(x < y, ops.max(x, 7), ops.min(y, x)), x, y)
+    check(lambda x, y: ops.sum(x, axis=1) + ops.max(y, axis=1) * ops.min(y, axis=1), x, y)
+    check(lambda x: ops.max(x, axis=0) - ops.min(x, axis=0), x)
+    check(lambda x: [ops.cast(x, d) for d in (DType.float32, DType.float64, DType.int8, DType.int64, DType.bool)], x)
+    check(lambda x: ops.cast(ops.cast(x, DType.float64) * 1.5 - 40, x.dtype), x)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_unsigned_elements_move(dtype: Any) -> None:
+    x, y = (np.random.default_rng(k).integers(0, np.iinfo(dtype).max, (3, 40), dtype) for k in range(2))
+    check(lambda x, y: ops.transpose(ops.concat([x, y], axis=0), 0, 1), x, y)
+    check(lambda x, i: ops.stack([ops.gather(x, i, 1), x[:, ::-10]], 0), x, whole(4, low=-3, high=39), symbolic=False)
+
+
 def test_bools_and_casts() -> None:
     x, y = special(random(3, 50)), random(3, 50, seed=1)
     check(lambda x, y: ops.logical_xor(ops.greater(x, y), ops.logical_not(ops.is_nan(x))), x, y)

@@ -181,7 +181,7 @@ REFUSED = [
         "range",
         [((), i1), ((), i1)],
         {"length": DimsAttr((3,))},
-        "expects elements of a float or a signed integer, got i1",
+        "expects elements of a float or an integer, got i1",
     ),
     ("range", [((), F32), ((), F32)], {"length": DimsAttr((3, 4))}, "expects one length, got [3, 4]"),
     ("dim", [], {"value": DimsAttr((3, 4))}, "expects one size, got [3, 4]"),

@@ -23,6 +23,7 @@ from pelton.tests.support.nn_values import (
     F64,
     FLOATS,
     INTS,
+    UNSIGNED,
     dtypes_of,
     make,
     on_arrays,
@@ -126,7 +127,21 @@ def test_extremes_propagate_nan_and_order_zeros(dtype: Attribute) -> None:
         assert np.isnan(z[:2]).all() and np.signbit(z[2:]).tolist() == [sign, sign]
 
 
-@pytest.mark.parametrize("dtype", INTS, ids=dtype_name)
+@pytest.mark.parametrize("dtype", UNSIGNED, ids=dtype_name)
+def test_unsigned_integers_are_never_negative(dtype: Attribute) -> None:
+    numpy = reference.numpy_dtype(dtype)
+    high = int(np.iinfo(numpy).max)
+    x, y = np.array([7, high, 5, 0, high - 1], numpy), np.array([2, 2, 0, high, high], numpy)
+    assert on_arrays("floor_div", x, y)[1].tolist() == [3, high // 2, 0, 0, 0]
+    assert on_arrays("mod", x, y)[1].tolist() == [1, 1, 0, 0, high - 1]
+    assert on_arrays("sub", x, y)[1].tolist() == [5, high - 2, 5, 1, high]
+    assert on_arrays("negate", x)[1].tolist() == [high - 6, 1, high - 4, 0, 2]
+    assert on_arrays("abs", x)[1].tolist() == on_arrays("relu", x)[1].tolist() == x.tolist()
+    assert on_arrays("less", x, y)[1].tolist() == [False, False, False, True, True]
+    assert on_arrays("bitwise_not", x)[1].tolist() == [high - 7, 0, high - 5, high, 1]
+
+
+@pytest.mark.parametrize("dtype", [t for t in INTS if t not in UNSIGNED], ids=dtype_name)
 def test_integer_division_never_traps(dtype: Attribute) -> None:
     numpy = reference.numpy_dtype(dtype)
     low = np.iinfo(numpy).min
@@ -244,10 +259,10 @@ REFUSED = [
     ),
     ("add", ((4,), F32), ((5,), F32), "broadcast with nn.broadcast_to"),
     ("add", ((4,), F32), ((4,), F64), "convert with nn.cast"),
-    ("mul", ((4,), i1), ((4,), i1), "expects elements of a float or a signed integer, got i1"),
+    ("mul", ((4,), i1), ((4,), i1), "expects elements of a float or an integer, got i1"),
     ("div", ((4,), i32), ((4,), i32), "expects elements of f16, bf16, f32 or f64, got i32; convert with nn.cast"),
     ("logical_and", ((4,), i32), ((4,), i32), "expects elements of i1, got i32; compare with nn.not_equal"),
-    ("bitwise_and", ((4,), F32), ((4,), F32), "expects elements of a signed integer or i1, got f32"),
+    ("bitwise_and", ((4,), F32), ((4,), F32), "expects elements of an integer or i1, got f32"),
 ]
 
 

@@ -76,10 +76,10 @@ def test_sums_and_products_are_those_of_rational_numbers(dtype: Attribute) -> No
 @pytest.mark.parametrize("dtype", INTS, ids=dtype_name)
 def test_integer_reductions_wrap(dtype: Attribute) -> None:
     limits = np.iinfo(reference.numpy_dtype(dtype))
-    x = np.array([[limits.max, 1, 2], [limits.min, -1, 5]], limits.dtype)
-    assert on_arrays("sum", x, axis=axis(1))[1].ravel().tolist() == [limits.min + 2, limits.min + 4]
+    x = np.array([[limits.max, 1, 2], [limits.min, 3, 5]], limits.dtype)
+    assert on_arrays("sum", x, axis=axis(1))[1].ravel().tolist() == [limits.min + 2, limits.min + 8]
     assert on_arrays("max", x, axis=axis(1))[1].ravel().tolist() == [limits.max, 5]
-    assert on_arrays("min", x, axis=axis(0))[1].ravel().tolist() == [limits.min, -1, 2]
+    assert on_arrays("min", x, axis=axis(0))[1].ravel().tolist() == [limits.min, 1, 2]
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=dtype_name)
@@ -142,11 +142,15 @@ def test_mean_of_nothing_is_nan() -> None:
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_arg_extremes(name: str, dtype: Attribute, symbolic: bool) -> None:
-    x = np.rint(array(6, 7, dtype=dtype)).astype(reference.numpy_dtype(dtype))
+    x = array(6, 7, dtype=dtype)
+    x = np.rint(x).astype(x.dtype) if dtype in FLOATS else x
     for k in (0, 1):
         expansion_agrees(name, x, symbolic=symbolic, axis=axis(k))
         _, y = on_arrays(name, x, axis=axis(k))
-        assert y.tolist() == getattr(np, name)(x.astype(np.float64), axis=k, keepdims=True).tolist()
+        assert (
+            y.tolist()
+            == getattr(np, name)(x.astype(np.float64) if dtype in FLOATS else x, axis=k, keepdims=True).tolist()
+        )
 
 
 def test_arg_extremes_of_nan_and_ties() -> None:
@@ -266,7 +270,7 @@ def test_an_infinite_result_has_to_be_met() -> None:
 
 REFUSED: list[tuple[str, list[tuple[tuple[Dim, ...], Attribute]], dict[str, Any], str]] = [
     ("sum", [((2, 3), F32)], {"axis": axis(2)}, "expects an axis from 0 to 1 for !nn.tensor<[2, 3], f32>, got 2"),
-    ("sum", [((2, 3), i1)], {"axis": axis(0)}, "expects elements of a float or a signed integer, got i1"),
+    ("sum", [((2, 3), i1)], {"axis": axis(0)}, "expects elements of a float or an integer, got i1"),
     (
         "mean",
         [((2, 3), i32)],

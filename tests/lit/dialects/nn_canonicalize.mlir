@@ -79,6 +79,24 @@ func.func @casts(%x : !nn.tensor<[n], f16>, %i : !nn.tensor<[n], i32>) -> (!nn.t
   func.return %b, %c, %e : !nn.tensor<[n], f16>, !nn.tensor<[n], f64>, !nn.tensor<[n], f16>
 }
 
+// From f64 to i8 saturates, from i32 to i8 wraps; i32 on the way from ui8 to f16 loses nothing, ui32 from i8 does.
+// CHECK-LABEL: func.func @between_integers
+// CHECK-NEXT:    %a = nn.cast %i {dtype = f64} : (!nn.tensor<[n], i32>) -> !nn.tensor<[n], f64>
+// CHECK-NEXT:    %b = nn.cast %a {dtype = i8} : (!nn.tensor<[n], f64>) -> !nn.tensor<[n], i8>
+// CHECK-NEXT:    %d = nn.cast %u {dtype = f16} : (!nn.tensor<[n], ui8>) -> !nn.tensor<[n], f16>
+// CHECK-NEXT:    %f = nn.cast %b {dtype = ui32} : (!nn.tensor<[n], i8>) -> !nn.tensor<[n], ui32>
+// CHECK-NEXT:    %g = nn.cast %f {dtype = f32} : (!nn.tensor<[n], ui32>) -> !nn.tensor<[n], f32>
+// CHECK-NEXT:    func.return %b, %d, %g
+func.func @between_integers(%i : !nn.tensor<[n], i32>, %u : !nn.tensor<[n], ui8>) -> (!nn.tensor<[n], i8>, !nn.tensor<[n], f16>, !nn.tensor<[n], f32>) {
+  %a = nn.cast %i {dtype = f64} : (!nn.tensor<[n], i32>) -> !nn.tensor<[n], f64>
+  %b = nn.cast %a {dtype = i8} : (!nn.tensor<[n], f64>) -> !nn.tensor<[n], i8>
+  %c = nn.cast %u {dtype = i32} : (!nn.tensor<[n], ui8>) -> !nn.tensor<[n], i32>
+  %d = nn.cast %c {dtype = f16} : (!nn.tensor<[n], i32>) -> !nn.tensor<[n], f16>
+  %f = nn.cast %b {dtype = ui32} : (!nn.tensor<[n], i8>) -> !nn.tensor<[n], ui32>
+  %g = nn.cast %f {dtype = f32} : (!nn.tensor<[n], ui32>) -> !nn.tensor<[n], f32>
+  func.return %b, %d, %g : !nn.tensor<[n], i8>, !nn.tensor<[n], f16>, !nn.tensor<[n], f32>
+}
+
 // CHECK-LABEL: func.func @choices
 // CHECK-NEXT:    func.return %x, %y : !nn.tensor<[n], f32>, !nn.tensor<[n], f32>
 func.func @choices(%p : !nn.tensor<[n], i1>, %x : !nn.tensor<[n], f32>, %y : !nn.tensor<[n], f32>) -> (!nn.tensor<[n], f32>, !nn.tensor<[n], f32>) {

@@ -31,7 +31,7 @@ func.func @refused(%x: f32) {
   func.return
 }
 // -----
-// CHECK: 'nn.mul' expects elements of a float or a signed integer, got i1
+// CHECK: 'nn.mul' expects elements of a float or an integer, got i1
 func.func @refused(%x: !nn.tensor<[4], i1>) {
   %0 = nn.mul %x, %x : !nn.tensor<[4], i1>
   func.return
@@ -49,15 +49,15 @@ func.func @refused(%x: !nn.tensor<[4], i32>) {
   func.return
 }
 // -----
-// CHECK: 'nn.bitwise_and' expects elements of a signed integer or i1, got f32
+// CHECK: 'nn.bitwise_and' expects elements of an integer or i1, got f32
 func.func @refused(%x: !nn.tensor<[4], f32>) {
   %0 = nn.bitwise_and %x, %x : !nn.tensor<[4], f32>
   func.return
 }
 // -----
-// CHECK: 'nn.cast' expects elements of a float, a signed integer or i1, got ui8
+// CHECK: 'nn.cast' expects elements of a float, an integer or i1, got index
 func.func @refused(%x: !nn.tensor<[4], f32>) {
-  %0 = nn.cast %x {dtype = ui8} : (!nn.tensor<[4], f32>) -> !nn.tensor<[4], ui8>
+  %0 = nn.cast %x {dtype = index} : (!nn.tensor<[4], f32>) -> !nn.tensor<[4], index>
   func.return
 }
 // -----
