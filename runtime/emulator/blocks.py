@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pelton.runtime.emulator import access
+from pelton.runtime.emulator import access, assigned
+from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
 from pelton.runtime.emulator.link import Operand as Linked
@@ -29,6 +30,7 @@ Writer: TypeAlias = Callable[[Machine, Array, Mask], None]
 EXIT = 1 << 30
 """The block number of a thread that has returned."""
 _MEETING = {"bar", "barrier", "shfl", "vote", "activemask", "match", "redux"}
+_LEAVES = ("bra", "ret", "exit")
 _IGNORED = {"membar", "fence", "griddepcontrol", "pragma"}
 
 
@@ -51,21 +53,27 @@ class Code:
 
 def decode(program: Program) -> Code:
     """The blocks of a program."""
-    code = program.instructions
-    first = {0, len(code)} | {o.index for i in code for o in i.operands if isinstance(o, Target)}
-    for number, instruction in enumerate(code):
-        if instruction.stem in ("bra", "ret", "exit", "nanosleep"):  # a sleeping thread goes on in the next block
-            first.add(number + 1)
-        if instruction.stem in _MEETING:
-            first |= {number, number + 1}
-    starts = sorted(n for n in first if n <= len(code))
+    code, starts = program.instructions, block_starts(program)
     numbers = {start: k for k, start in enumerate(starts)}
-    blocks = [_block(code[a:b], k, numbers) for k, (a, b) in enumerate(pairwise(starts))]
+    unsure = assigned.unsure(program, starts)
+    blocks = [_block(code[a:b], k, numbers, unsure) for k, (a, b) in enumerate(pairwise(starts))]
     end = Block((), _go(EXIT), None)
     return Code(program, (*blocks, end))
 
 
-def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int]) -> Block:
+def block_starts(program: Program) -> list[int]:
+    """The numbers of the instructions with which blocks begin, and the end."""
+    code = program.instructions
+    first = {0, len(code)} | {o.index for i in code for o in i.operands if isinstance(o, Target)}
+    for number, instruction in enumerate(code):
+        if instruction.stem in (*_LEAVES, "nanosleep"):  # a sleeping thread goes on in the next block
+            first.add(number + 1)
+        if instruction.stem in _MEETING:
+            first |= {number, number + 1}
+    return sorted(n for n in first if n <= len(code))
+
+
+def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int], unsure: frozenset[int]) -> Block:
     meeting = code[0] if code and code[0].stem in _MEETING else None
     steps: list[tuple[Instruction, Step]] = []
     leave = _go(number + 1)
@@ -77,8 +85,14 @@ def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int]) 
         elif instruction.stem in ("ret", "exit"):
             leave = _branch(instruction, EXIT, number + 1)
         elif instruction.stem not in _IGNORED:
-            steps.append((instruction, _guarded(instruction, step(instruction))))
+            steps.append((instruction, watched(instruction, _guarded(instruction, step(instruction)), unsure)))
+        if instruction.guard is not None and instruction.guard.index in unsure and instruction.stem in _LEAVES:
+            steps.append((instruction, watched(instruction, _nothing, unsure)))
     return Block(tuple(steps), leave, meeting)
+
+
+def _nothing(machine: Machine, mask: Mask) -> None:
+    """The step of a branch: where threads go is decided when the block ends."""
 
 
 def _go(target: int) -> Callable[[Machine, Mask], None]:

@@ -106,6 +106,8 @@ class Program:
     shared: Layout
     local: Layout
     constants: Layout
+    names: tuple[str, ...] = ()
+    """Of the registers."""
 
 
 def load(ptx: str, entry: str, variables: int = CONSTANTS) -> Program:
@@ -128,6 +130,7 @@ class _Linker:
         self.module = module
         self.dynamic = dynamic
         self.registers: list[Register] = []
+        self.names: list[str] = []
         self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(variables), Layout()
         self.code: list[tuple[Raw, tuple[Operand | str, ...], Register | None]] = []
         """Where an operand is text it is a label's full name: known only when everything is read."""
@@ -151,12 +154,13 @@ class _Linker:
         offsets = tuple((v, self.parameters.offsets[v.name]) for v in entry.parameters)
         code = tuple(self.instruction(*parts) for parts in self.code)
         layouts = (self.shared, self.local, self.constants)
-        return Program(entry.name, offsets, tuple(self.registers), code, *layouts)
+        return Program(entry.name, offsets, tuple(self.registers), code, *layouts, tuple(self.names))
 
     # ---- names
     def register(self, name: str, type: str) -> None:
         found = Register(len(self.registers), TYPES[type].size, type == "pred")
         self.registers.append(found)
+        self.names.append(name)
         self.scopes[-1][name] = found
 
     def variable(self, variable: Variable) -> None:

@@ -69,6 +69,8 @@ class Machine:
         self.block = np.zeros(size, np.int64)
         self.waiting, self.asleep = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         self.registers = [np.zeros(size, np.bool_ if r.predicate else UNSIGNED[r.size]) for r in program.registers]
+        self.assigned: dict[int, Array] = {}
+        """Of the registers that assigned.py watches: which threads have written them."""
         self.thread = np.tile(np.arange(launch.threads), count)
         self.cta = np.repeat(np.arange(count), launch.threads)
         self.lane, self.warp = (self.thread % 32).astype(np.uint32), np.arange(size) // 32
