@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 import weakref
 from pathlib import Path
@@ -228,11 +227,10 @@ def test_short_soaks() -> None:
         "captures=1000",
         "threads=2",
         "lifetimes=60",
-        PELTON_CACHE_DIR=os.environ["PELTON_CACHE_DIR"],
     )
     assert found.count(" ok ") == 5 and found.endswith("ended with 0\n"), found
 
 
 def test_a_leak_of_machine_code_is_noticed() -> None:
-    found = fresh(LEAK + SOAK, "loads=100", PELTON_CACHE_DIR=os.environ["PELTON_CACHE_DIR"])
+    found = fresh(LEAK + SOAK, "loads=100")
     assert "FAILED  memory grows" in found and found.endswith("ended with 1\n"), found

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 
@@ -22,7 +21,7 @@ TEN_THOUSAND = "from pelton.tests.soak.wrong_calls import wrong_calls\nprint(wro
 
 def test_ten_thousand_wrong_calls() -> None:
     """In a process of their own, which has to live."""
-    found = fresh(TEN_THOUSAND, PELTON_CACHE_DIR=os.environ["PELTON_CACHE_DIR"])
+    found = fresh(TEN_THOUSAND)
     exceptions, results = (int(part.split()[0].replace(",", "")) for part in found.split(", ")[:2])
     assert exceptions + results == 10_000 and exceptions > 4_000 and results > 1_000, found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,6 @@ from pelton.examples import checkpoint, minilm
 from pelton.graph import DeviceRef, Graph, TensorType
 from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights, random_weights
 from pelton.tests.support.lean import lean_python, run_there
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PELTON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

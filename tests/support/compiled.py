@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,35 @@ from pelton.codegen.cpu.target import CpuTarget, host_target
 from pelton.compiler import Compilation
 from pelton.dialects.nn import WeightOp
 from pelton.dialects.op import NnOp
+from pelton.runtime.cache import ObjectCache
 from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
+from pelton.support import knobs
 from pelton.support.options import DEFAULTS, Options
 
 Arrays = Mapping[str, Any]
 
 
 class KeptCode:
-    """An object store in memory: kernels that several models share are compiled once."""
+    """An object store in memory, over that of the whole suite where there is one: no kernel is compiled twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self.codes: dict[str, bytes] = {}
+        self.shared = None if folder is None else ObjectCache(folder)
 
     def get(self, key: str) -> bytes | None:
+        if key not in self.codes and self.shared is not None and (found := self.shared.get(key)) is not None:
+            self.codes[key] = found
         return self.codes.get(key)
 
     def put(self, key: str, content: bytes) -> None:
         self.codes[key] = content
+        if self.shared is not None:
+            self.shared.put(key, content)
 
 
-STORE = KeptCode()
+STORE = KeptCode(knobs.CACHE_DIR.value())
 
 
 def artifact_of(

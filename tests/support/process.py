@@ -8,13 +8,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+KEPT = "PELTON_CACHE_DIR"
 
 
 def fresh(code: str | Path, *arguments: object, **environ: object) -> str:
-    """What code, or a file of it, prints in a new interpreter with warnings as errors; fails where it ends badly."""
+    """What code, or a file of it, prints in a new interpreter with warnings as errors; fails where it ends badly.
+
+    Of pelton's variables it has those that are named here, and the suite's folder of object code.
+    """
     program = ["-c", code] if isinstance(code, str) else [str(code)]
     command = [sys.executable, "-W", "error", *program, *map(str, arguments)]
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PELTON_")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PELTON_") or name == KEPT}
     variables |= {"PYTHONPATH": str(ROOT / ".typing"), **{name: str(value) for name, value in environ.items()}}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"ended with {done.returncode}:\n{done.stderr}"
