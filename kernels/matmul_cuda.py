@@ -14,6 +14,7 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import BufType, CallOp, FuncOp
 from pelton.dialects.kernel.grid import call_space, grid_items
+from pelton.kernels.top_k import is_top_k, ranked_of
 from pelton.support.errors import CompileError
 
 TILE = 16
@@ -70,5 +71,5 @@ def cuda_items(func: FuncOp) -> Dim:
     """The number of thread blocks of a kernel. Raises CompileError where its sizes do not tell."""
     for op in func.body.block.ops:
         if isinstance(op, CallOp):
-            return product_of(op).items
+            return ranked_of(op).rows if is_top_k(op) else product_of(op).items
     return grid_items(func)

@@ -1,8 +1,8 @@
 """The hand schedules that rank elements, `top_k_select` and `top_k_sort`: which take an op, at which cost, and why.
 
 Enters: an `nn.top_k` and a target; or a `kernel.call` of one of the two. Leaves: the candidates, to
-`passes/choose_kernels.py`; or the sizes, to `codegen/kernels/top_k_cpu.py`, which writes the text. A row is a grid
-item of its own, so its result depends on nothing but the row.
+`passes/choose_kernels.py`; or the sizes, to `codegen/kernels/top_k_cpu.py` and `top_k_cuda.py`, which write the
+texts. A row is a grid item of its own, so its result depends on nothing but the row.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ KERNELS = {"new": SELECT, "old": SORT}
 """The kernel that each value of `choose-kernels{top-k=…}` prefers."""
 MOST = 1024
 """The largest k that is selected: the best so far, and what is to be merged with them, stay on the stack."""
+CHUNK, BLOCK_THREADS = 1024, 256
+"""On a GPU: how many elements stand in shared memory to be sorted, by how many threads."""
 
 
 def top_k_candidates(op: TopKOp, target: str, preferred: str) -> Sequence[Candidate]:
     """What ranks on a target, in order of preference: `preferred` is a key of `KERNELS`."""
-    found = [_select(op), _sort(op)]
+    found = [_select(op, target == "cuda"), _sort(op, target == "cuda")]
     if preferred == "old":
         found.reverse()
-    if target == "cuda":
-        return [Candidate(c.kernel, c.cost, "cuda: only CPU targets have its schedule", c.reason) for c in found]
     return found
 
 
-def _select(op: TopKOp) -> Candidate:
+def _select(op: TopKOp, gpu: bool) -> Candidate:
     refusal = ""
     if not isinstance(op.count, int):
         refusal = f"k = {op.count}: it takes a number"
@@ -45,15 +45,16 @@ def _select(op: TopKOp) -> Candidate:
         refusal = f"k = {op.count}: all of the axis, which is to be sorted"
     elif op.count > MOST:
         refusal = f"k = {op.count}: it takes at most {MOST}"
-    return Candidate(
-        SELECT, _cost(op, op.tensor().shape[-1]), refusal, f"two scans of the row, which keep the {op.count} best"
-    )
+    scans = f"one scan of the row by its block, {CHUNK} at a time in shared memory" if gpu else "two scans of the row"
+    reason = f"{scans}, which keep{'s' * gpu} the {op.count} best"
+    return Candidate(SELECT, _cost(op, op.tensor().shape[-1]), refusal, reason)
 
 
-def _sort(op: TopKOp) -> Candidate:
+def _sort(op: TopKOp, gpu: bool) -> Candidate:
     size = op.tensor().shape[-1]
     passes = 1 + bytes_of(op.tensor().dtype)
-    return Candidate(SORT, _cost(op, dims.mul(passes, size)), "", "sorts the axis, whatever k is")
+    how = f": chunks of {CHUNK} in shared memory, then merges" if gpu else ""
+    return Candidate(SORT, _cost(op, dims.mul(passes, size)), "", f"sorts the axis, whatever k is{how}")
 
 
 def _cost(op: TopKOp, comparisons: Dim) -> Estimate:
@@ -72,6 +73,8 @@ class Ranked:
     size: Dim
     count: Dim
     largest: bool
+    chunk: int
+    """On a GPU: how many elements are sorted at once; of those that are selected, at least as many as leave."""
 
 
 def is_top_k(call: CallOp) -> bool:
@@ -90,7 +93,7 @@ def ranked_of(call: CallOp) -> Ranked:
         case [(rows, size), (same, count), *work] if rows == same and isinstance(given, IntegerAttr):
             sorts = count == size and work == [(rows, size)]
             if isinstance(count, int) and not work if kernel == SELECT else sorts:
-                return Ranked(rows, size, count, bool(given.value.data))
+                return Ranked(rows, size, count, bool(given.value.data), CHUNK)
         case _:
             pass
     raise CompileError(

@@ -152,6 +152,25 @@ def _as_mask(call: Call) -> Any:
     return call.builder.icmp_unsigned("!=", call.values[0], _zero(call.values[0]))
 
 
+# ---- order
+def _key_rule(kind: Any) -> tuple[Any, tuple[Any]]:
+    if not _number(kind):
+        raise WordError(f"does not take {kind}")
+    return types.Integer.from_bitwidth(kind.bitwidth) if is_float(kind) else kind, (kind,)
+
+
+def _order_key(call: Call) -> Any:
+    """An integer that orders as the element does: of floats with -0 equal to 0, and every NaN alike above infinity."""
+    b, x = call.builder, call.values[0]
+    if not is_float(call.kinds[0]):
+        return x
+    integer = ir.IntType(call.result.bitwidth)
+    bits = b.bitcast(b.fadd(x, ir.Constant(x.type, 0.0)), integer)  # -0 + 0 is 0
+    largest = ir.Constant(integer, 2 ** (integer.width - 1) - 1)
+    flipped = b.xor(bits, b.and_(b.ashr(bits, ir.Constant(integer, integer.width - 1)), largest))
+    return b.select(b.fcmp_unordered("uno", x, x), largest, flipped)
+
+
 # ---- choice and comparison
 def _where_rule(condition: Any, x: Any, y: Any) -> tuple[Any, tuple[Any, Any, Any]]:
     if condition != types.boolean or x != y:
@@ -210,6 +229,7 @@ WORDS: dict[str, tuple[int, Rule, Emit]] = {
     "truncmod": _pair(1, _divide),
     "floordiv": _pair(0, _floor_divide),
     "floormod": _pair(1, _floor_divide),
+    "order_key": (1, _key_rule, _order_key),
     "where": (3, _where_rule, lambda call: call.builder.select(*call.values)),
     "ult": (2, _BITS, _unsigned("<")),
     "ule": (2, _BITS, _unsigned("<=")),

@@ -72,7 +72,7 @@ class CudaPrinter(Printer):
 
     target: ClassVar[str] = "numba-cuda"
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY.union(
-        ("cuda", "T", "tid", "fma"), (f"warp_{kind}" for kind in KINDS)
+        ("cuda", "T", "tid", "fma", "claim"), (f"warp_{kind}" for kind in KINDS)
     )
 
     def __init__(self, func: FuncOp, schedules: Mapping[str, Schedule] | None = None) -> None:

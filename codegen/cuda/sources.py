@@ -11,13 +11,19 @@ from typing import IO
 from xdsl.dialects.builtin import ModuleOp
 
 from pelton.codegen.cuda.printer import CudaPrinter, Schedule
+from pelton.codegen.kernels import top_k_cuda
 from pelton.codegen.kernels.matmul_cuda import MATMUL
 from pelton.codegen.source import Source
 from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
+from pelton.kernels import top_k
 from pelton.support.errors import CompileError
 
-SCHEDULES: dict[str, Schedule] = {"matmul": MATMUL}
+SCHEDULES: dict[str, Schedule] = {
+    "matmul": MATMUL,
+    top_k.SELECT: top_k_cuda.SELECT,
+    top_k.SORT: top_k_cuda.SORT,
+}
 
 
 def cuda_source(func: FuncOp) -> Source:

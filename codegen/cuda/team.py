@@ -127,6 +127,18 @@ def _tile(element: Any) -> tuple[int, Rule, Emit]:
     return 1, rule, emit
 
 
+def _claim_rule(counter: Any) -> tuple[Any, tuple[Any]]:
+    if counter != types.CPointer(types.int32):
+        raise WordError("takes a shared counter")
+    return types.int64, (counter,)
+
+
+def _claim(call: Call) -> Any:
+    """What a counter holds; it then holds one more. No two threads get the same number."""
+    before = call.builder.atomic_rmw("add", call.values[0], ir.Constant(I32, 1), "monotonic")
+    return call.builder.sext(before, I64)
+
+
 # ---- checks
 def _check_rule(ok: Any, index: Any, value: Any, ctx: Any, site: Any) -> tuple[Any, tuple[Any, ...]]:
     return types.void, (*_judged(ok, index, value), ctx, types.int64)
@@ -224,6 +236,7 @@ def words(threads: int) -> dict[str, tuple[int, Rule, Emit]]:
             for kind, combine in COMBINE.items()
         },
         **{f"tile_{name}": _tile(element) for name, element in STORAGE.items()},
+        "claim": (1, _claim_rule, _claim),
         "check": (5, _check_rule, _check),
         **{f"report_{count}": _report(count) for count in range(1, 9)},
     }

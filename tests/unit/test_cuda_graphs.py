@@ -15,7 +15,8 @@ from pelton.examples import minilm
 from pelton.graph import ops
 from pelton.tests.models.minilm_reference import embed
 from pelton.tests.models.test_minilm import SMALL, random_weights
-from pelton.tests.support import cuda, random_buffers
+from pelton.tests.support import random_buffers
+from pelton.tests.support.cuda_plans import lowered, run_plan
 from pelton.tests.support.graphs import graph_of
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +50,7 @@ def check(function: Function, *arrays: Array, tolerance: float = 0.0, symbolic: 
     graph = graph_of(function, *arrays, symbolic=symbolic)
     with np.errstate(all="ignore"):
         want = interpret(graph.module, arrays, graph.constants)
-    got = cuda.run_plan(cuda.cuda_module(graph), arrays, graph.constants)
+    got = run_plan(lowered(graph.module), arrays, graph.constants)
     for result, truth in zip(got, want, strict=True):
         assert result.dtype == truth.dtype and result.shape == truth.shape
         if result.dtype.kind in "biu":
@@ -167,13 +168,13 @@ def test_a_sentence_encoder() -> None:
     graph, weights = minilm.sentence_encoder(SMALL), random_weights(SMALL)
     ids, mask = whole(2, 9, low=1, high=SMALL.vocabulary), np.ones((2, 9), np.int64)
     mask[1, 5:] = 0
-    module = cuda.cuda_module(graph)
+    module = lowered(graph.module)
     held = {**graph.constants, **weights}
-    (together,) = cuda.run_plan(module, [ids, mask], held)
+    (together,) = run_plan(module, [ids, mask], held)
     for row, length in ((0, 9), (1, 5)):
         expected = embed(weights, ids[row, :length], SMALL.heads, SMALL.epsilon)
         np.testing.assert_allclose(together[row], expected, rtol=0, atol=1e-6)
-        (alone,) = cuda.run_plan(module, [ids[row : row + 1], mask[row : row + 1]], held)
+        (alone,) = run_plan(module, [ids[row : row + 1], mask[row : row + 1]], held)
         assert alone[0].tobytes() == together[row].tobytes()
 
 
@@ -181,10 +182,10 @@ def test_a_sentence_encoder() -> None:
 def test_graphs_that_store(seed: int) -> None:
     """Whole numbers, so that every bit agrees: what is returned, and what the buffers hold."""
     graph = random_buffers.generate(seed)
-    module = cuda.cuda_module(graph)
+    module = lowered(graph.module)
     for sizes in ({"n": 5, "m": 6}, {"n": 40, "m": 3}):
         given, meant = (random_buffers.arrays(graph, sizes, seed) for _ in range(2))
         want = interpret(graph.module, meant, graph.constants)
-        got = cuda.run_plan(module, given, graph.constants)
+        got = run_plan(module, given, graph.constants)
         for result, truth in zip([*got, *given], [*want, *meant], strict=True):
             np.testing.assert_array_equal(result, truth)
