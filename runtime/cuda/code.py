@@ -7,11 +7,13 @@ as its driver. Next: `launches.py`.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
 
 from pelton.runtime.cuda.context import Context
 from pelton.runtime.cuda.errors import meaning_of
+from pelton.runtime.driver import LARGEST_BLOCK
 from pelton.support.elf import FILE_HEADER, SECTION_HEADER
 from pelton.support.errors import DeviceCodeError, DeviceError, shortened
 
@@ -33,9 +35,12 @@ class Parameter(NamedTuple):
 class Function:
     """An entry of a module, ready to be launched."""
 
-    __slots__ = ("dynamic", "entry", "handle", "kinds", "parameters", "threads")
+    __slots__ = ("blocks", "dynamic", "entry", "handle", "kinds", "owner", "packers", "parameters", "size", "threads")
 
-    def __init__(self, entry: str, handle: Any, parameters: tuple[Parameter, ...], threads: int, dynamic: int) -> None:
+    def __init__(
+        self, owner: Modules, entry: str, handle: Any, parameters: tuple[Parameter, ...], threads: int, dynamic: int
+    ) -> None:
+        self.owner = owner
         self.entry = entry
         self.handle = handle
         self.parameters = parameters
@@ -45,11 +50,12 @@ class Function:
         """The most dynamic shared memory per block, in bytes."""
         self.kinds: tuple[type, ...] = (int,) * len(parameters)
         """What the last launch gave for each parameter: Address, int or float. The driver knows sizes alone."""
-
-    @property
-    def size(self) -> int:
+        self.packers: dict[tuple[type, ...], Callable[..., None]] = {}
+        """What puts arguments in place, by their types: `launches.py`."""
+        self.blocks: dict[int, Any] = {}
+        """By thread: the arguments of its last launch."""
+        self.size = parameters[-1].offset + parameters[-1].size if parameters else 0
         """Bytes of the block of all arguments."""
-        return self.parameters[-1].offset + self.parameters[-1].size if self.parameters else 0
 
 
 class Modules:
@@ -79,10 +85,6 @@ class Modules:
         if (found := self._names.get(int(handle))) is None:
             raise DeviceError(f"nodes on {self._context.name}: a launch of a function that is not pelton's")
         return found
-
-    def owns(self, function: object) -> bool:
-        """Whether `function` was loaded here."""
-        return isinstance(function, Function) and self._names.get(int(function.handle)) is function
 
     def close(self) -> None:
         """Unloads everything. Never raises."""
@@ -121,7 +123,7 @@ class Modules:
         dynamic = self._shared - int(static)
         # Without this a kernel may have 48 KiB; what each launch gets is still what it asks for.
         call("cuFuncSetAttribute", handle, attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic)
-        return Function(entry, handle, self._parameters(handle), int(threads), dynamic)
+        return Function(self, entry, handle, self._parameters(handle), min(int(threads), LARGEST_BLOCK), dynamic)
 
     def _parameters(self, handle: Any) -> tuple[Parameter, ...]:
         """All of them: past the last one the driver refuses the number."""

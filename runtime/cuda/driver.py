@@ -16,7 +16,7 @@ from pelton.runtime.cuda import binding
 from pelton.runtime.cuda.code import Function, Modules
 from pelton.runtime.cuda.context import HERE, Context
 from pelton.runtime.cuda.graphs import Graph, Graphs
-from pelton.runtime.cuda.launches import Launch
+from pelton.runtime.cuda.launches import Launch, launch_once
 from pelton.runtime.cuda.memory import Memory
 from pelton.runtime.cuda.staging import Staging
 from pelton.runtime.cuda.timing import Event, Events
@@ -100,15 +100,13 @@ class CudaDriver:
         self, function: object, grid: int, block: int, args: Sequence[Address | int | float], shared: int = 0
     ) -> Launch:
         """What `launch` does, ready to be run many times. Raises what `launch` raises."""
-        if not (isinstance(function, Function) and self._modules.owns(function)):
-            raise TypeError(f"launch takes what function() of this device returned, got {type(function).__name__}")
-        return Launch(self._context, function, grid, block, args, shared)
+        return Launch(self._context, self._known(function), grid, block, args, shared)
 
     def launch(
         self, function: object, grid: int, block: int, args: Sequence[Address | int | float], shared: int = 0
     ) -> None:
         """Begins a function; nothing for a grid of 0 blocks."""
-        self.prepare(function, grid, block, args, shared).run()
+        launch_once(self._context, self._known(function), grid, block, args, shared)
 
     def synchronize(self) -> None:
         """Waits until all work is done, and raises what went wrong with it."""
@@ -158,6 +156,11 @@ class CudaDriver:
             part.close()
 
     # ---- within
+    def _known(self, function: object) -> Function:
+        if not isinstance(function, Function) or function.owner is not self._modules:
+            raise TypeError(f"launch takes what function() of this device returned, got {type(function).__name__}")
+        return function
+
     def _own(self, graph: object, call: str) -> Graph:
         if not isinstance(graph, Graph) or graph.context is not self._context:
             raise TypeError(f"{call} takes what end_capture() of this device returned, got {type(graph).__name__}")

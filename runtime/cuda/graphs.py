@@ -15,13 +15,9 @@ from typing import Any
 
 from pelton.runtime.cuda.code import Modules
 from pelton.runtime.cuda.context import HERE, Context
-from pelton.runtime.cuda.launches import FLOATS
+from pelton.runtime.cuda.launches import FORMATS
 from pelton.runtime.driver import COPY, Address, Node
 from pelton.support.errors import CaptureError, DeviceError, PeltonError
-
-_INTS = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}
-_FORMATS: dict[type, dict[int, str]] = {int: _INTS, float: FLOATS, Address: {8: "<Q"}}
-"""How bytes are read, by what was given and its size."""
 
 
 class Graph:
@@ -179,7 +175,7 @@ class Graphs:
 
 def _value(kind: type, held: bytes) -> Address | int | float:
     """An argument as it was given, out of the bytes that the driver holds."""
-    return kind(*struct.unpack(_FORMATS[kind][len(held)], held))
+    return kind(*struct.unpack("<" + FORMATS[kind][len(held)], held))
 
 
 def _released() -> None:

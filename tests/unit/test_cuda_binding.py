@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from pelton.runtime.cuda import binding, errors
 from pelton.runtime.cuda.code import damage
 from pelton.runtime.cuda.driver import CudaDriver
 from pelton.support.errors import DeviceCodeError, DeviceError, PeltonError
-from pelton.tests.support.fake_cuda import types
+from pelton.tests.support.fake_cuda import by_binding, types
 from pelton.tests.support.fake_cuda.driver import FakeCuda
 from pelton.tests.support.fake_cuda.shared import PTX
 from pelton.tests.support.process import fresh
@@ -82,6 +83,12 @@ def test_the_names_and_numbers_are_those_of_the_binding() -> None:
     for name, members in {"CUresult": types.CUresult, "CUgraphNodeType": types.CUgraphNodeType, **types.ENUMS}.items():
         assert {m.name: int(m) for m in members} == {m.name: int(getattr(getattr(real, name), m.name)) for m in members}
     assert set(errors.MEANINGS) <= set(real.CUresult.__members__)
+
+
+def test_the_real_binding_makes_the_same_calls(fake: FakeCuda, tmp_path: Path) -> None:
+    """In a process where a library of ours stands for the driver, of which the binding knows nothing."""
+    pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    assert fresh(Path(by_binding.__file__), tmp_path).splitlines() == by_binding.live(fake)
 
 
 # ---- codes

@@ -11,7 +11,7 @@ from pelton.runtime.cuda.driver import CudaDriver
 from pelton.runtime.driver import Address
 from pelton.support.errors import CaptureError, DeviceError, DeviceLost, DeviceMemoryError
 from pelton.tests.support.fake_cuda.driver import FakeCuda
-from pelton.tests.support.fake_cuda.shared import PTX, downloaded, uploaded
+from pelton.tests.support.fake_cuda.shared import PTX, downloaded, uploaded, work
 from pelton.tests.support.fake_cuda.state import Memory, Refused
 from pelton.tests.support.fake_cuda.types import CUresult
 
@@ -29,32 +29,12 @@ class Life:
         driver: CudaDriver | None = None
         try:
             driver = CudaDriver()
-            self._work(driver)
+            work(driver)
         except (DeviceError, CaptureError) as error:
             self.raised = error
         self.closing = len(fake.calls)
         if driver is not None:
             driver.close()
-
-    def _work(self, driver: CudaDriver) -> None:
-        """Every kind of call there is."""
-        x, y = uploaded(driver, np.arange(8, dtype=np.float32)), driver.allocate(32)
-        function = driver.function(PTX, "add")
-        driver.launch(function, 1, 32, [x, y, 8, 1.0])
-        begun = driver.mark()
-        driver.copy(y.at(4), y, 28)
-        driver.begin_capture()
-        driver.launch(function, 1, 32, [y, x, 8, 1.0])
-        driver.copy(y, x, 32)
-        graph = driver.end_capture()
-        assert len(driver.nodes(graph)) == 2
-        driver.replay(graph)
-        assert driver.seconds(begun, driver.mark()) > 0
-        assert downloaded(driver, y, 8) == [2, 2, 3, 4, 5, 6, 7, 8]
-        driver.release(graph)
-        assert driver.free_memory
-        driver.free(y)
-        driver.synchronize()
 
 
 def test_the_life_of_a_driver(fake: FakeCuda) -> None:

@@ -12,6 +12,7 @@ from threading import Thread
 
 import numpy as np
 
+from pelton.runtime.cuda.driver import CudaDriver
 from pelton.runtime.driver import Address, Driver
 from pelton.tests.support.fake_cuda.state import Memory
 
@@ -67,3 +68,24 @@ def in_thread(work: Callable[[], object]) -> None:
     thread.join()
     if raised:
         raise raised[0]
+
+
+def work(driver: CudaDriver) -> None:
+    """Every kind of call there is."""
+    x, y = uploaded(driver, np.arange(8, dtype=np.float32)), driver.allocate(32)
+    function = driver.function(PTX, "add")
+    driver.launch(function, 1, 32, [x, y, 8, 1.0])
+    begun = driver.mark()
+    driver.copy(y.at(4), y, 28)
+    driver.begin_capture()
+    driver.launch(function, 1, 32, [y, x, 8, 1.0])
+    driver.copy(y, x, 32)
+    graph = driver.end_capture()
+    assert len(driver.nodes(graph)) == 2
+    driver.replay(graph)
+    assert driver.seconds(begun, driver.mark()) > 0
+    assert downloaded(driver, y, 8) == [2, 2, 3, 4, 5, 6, 7, 8]
+    driver.release(graph)
+    assert driver.free_memory
+    driver.free(y)
+    driver.synchronize()
