@@ -263,7 +263,10 @@ def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInf
     """The artifact, from the cache or compiled now; `bind` sees the model's weights before anything is compiled."""
     from pelton.codegen.cpu.target import target_for
     from pelton.codegen.key import model_key
+    from pelton.dialects.nn.custom import require_bodies
 
+    with _naming(source.path):
+        require_bodies(source.module)  # kept code does not need them, but what runs must not depend on the cache
     target = target_for(host_features(), knobs.TARGET.value())
     store = ObjectCache(knobs.cache_folder())
     edited = knobs.OVERRIDE.value() is not None
@@ -295,10 +298,12 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
 
 
 def _interpreted(source: _Source, options: Options, registry: Weights | None) -> InterpretedModel:
+    from pelton.dialects.nn.custom import require_bodies
     from pelton.dialects.signature import describe
     from pelton.interpreted import InterpretedModel, at_levels
 
     with _naming(source.path):
+        require_bodies(source.module)
         signature = describe(source.module, source.constants)
         signature.require_device("cpu:0")
     weights = bind_weights(signature.weights, registry)

@@ -28,9 +28,9 @@ COMPILERS = ("numba", "llvmlite", "numpy")
 
 @cache
 def toolchain(*folders: str) -> bytes:
-    """Digest of the files under `codegen/`, `kernels/` and further folders, and of the compilers' versions."""
+    """Digest of the files under `codegen/`, `kernels/`, `custom/` and more folders, and of the compilers' versions."""
     digest = hashlib.blake2b(digest_size=16)
-    for folder in ("codegen", "kernels", *folders):
+    for folder in ("codegen", "kernels", "custom", *folders):
         for file in sorted((ROOT / folder).rglob("*.py")):
             digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
     for package in COMPILERS:

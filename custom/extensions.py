@@ -122,8 +122,8 @@ def _run(path: Path, data: bytes, name: str, package: bool) -> Ops:
         with collecting() as ops:
             exec(compile(data, str(path), "exec"), vars(module))  # an extension is code that the user runs
         return _named(ops, str(path)) if ops else {}
-    except Exception as error:
+    except BaseException as error:  # an extension that calls sys.exit would end whoever loads it
         sys.modules.pop(name, None)
-        if isinstance(error, ReadError):
+        if isinstance(error, ReadError | KeyboardInterrupt):
             raise
         raise ReadError(f"the custom extension {path} fails: {type(error).__name__}: {error}") from error

@@ -186,7 +186,7 @@ def _known_types(
         said = found.shape(*inputs, **parameters)
     except PeltonError:
         raise
-    except Exception as error:  # the user's own code
+    except (Exception, SystemExit) as error:  # the user's own code
         raise wrong(
             f"{op}: the shape function of {found.name!r} fails", got=f"{type(error).__name__}: {error}"
         ) from error

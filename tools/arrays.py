@@ -13,11 +13,11 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
-from pelton.support.errors import ReadError, WeightError
+from pelton.support.errors import ReadError, WeightError, shortened
 from pelton.support.files import open_regular, read_file, write_atomically
 
 if TYPE_CHECKING:
@@ -117,11 +117,34 @@ def _read_safetensors(path: Path, wanted: Mapping[str, TensorInfo]) -> dict[str,
             raise ReadError(f"{path} is damaged: it is empty", expected="a .safetensors file")
         mapped: NDArray[Any] = np.asarray(np.memmap(file, np.uint8, "r"))
     try:
-        end = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
-        header: dict[str, Any] = json.loads(mapped[8:end].tobytes())
-        return {name: _tensor(mapped[end:], name, header[name]) for name in wanted if name in header}
+        header, content = _header(mapped)
+        return {name: _tensor(content, name, header[name]) for name in wanted if name in header}
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise ReadError(f"{path} is damaged: {error}", expected="a .safetensors file") from error
+
+
+def _header(mapped: NDArray[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
+    """What the header of a `.safetensors` says of each tensor, and the bytes of all. Raises ValueError."""
+    if len(mapped) < 8:
+        raise ValueError(f"it has {len(mapped)} bytes, not even the 8 with the length of a header")
+    end = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+    if end > len(mapped):
+        raise ValueError(f"its header should have {end - 8} bytes, and the whole file has {len(mapped)}")
+    header = json.loads(mapped[8:end].tobytes().decode("utf-8"), object_pairs_hook=_each_once)
+    if not isinstance(header, dict):
+        raise ValueError(f"its header is {type(header).__name__} in JSON, not an object")
+    for name, entry in cast("dict[str, Any]", header).items():
+        if not isinstance(entry, dict):
+            raise ValueError(f"its header says of {name} no more than {shortened(json.dumps(entry), 40)}")
+    return cast("dict[str, Any]", header), mapped[end:]
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for k, (name, _) in enumerate(pairs) if name in dict(pairs[:k]))
+        raise ValueError(f"its header says {twice} twice")
+    return found
 
 
 def _tensor(content: NDArray[Any], name: str, entry: Mapping[str, Any]) -> NDArray[Any]:

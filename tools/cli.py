@@ -19,7 +19,7 @@ from importlib import import_module
 from pelton import __version__
 from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, LOG_LEVELS, MAX_THREADS
 from pelton.support.levels import PROFILING_MODES
-from pelton.tools.exits import DONE, ended_by
+from pelton.tools.exits import DONE, check_environment, conducted
 
 TOOL = "pelton"
 FUNCTIONS = {
@@ -147,15 +147,14 @@ def _number(low: int, high: int) -> Callable[[str], int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on `argv` (the command line's by default) and return the exit code."""
-    try:
-        args = parser().parse_args(argv)
-        module, function = FUNCTIONS[args.command]
-        getattr(import_module(module), function)(args)
-        sys.stdout.flush()
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else DONE
-    except (Exception, KeyboardInterrupt) as error:
-        return ended_by(error, TOOL)
+    return conducted(TOOL, lambda: _command(argv))
+
+
+def _command(argv: Sequence[str] | None) -> int:
+    args = parser().parse_args(argv)
+    check_environment()
+    module, function = FUNCTIONS[args.command]
+    getattr(import_module(module), function)(args)
     return DONE
 
 

@@ -1,16 +1,20 @@
-"""How our commands end: an exception enters, a text on stderr and an exit code leave.
+"""How our commands run and end: what a tool does enters, a text on stderr and an exit code leave.
 
-0: done. 1: it failed: a file, a model or a run. 2: the command line, or a variable of the environment, is wrong.
-130: Ctrl-C. No input ends in a Python traceback; `PELTON_DEBUG=1` asks for one where pelton itself is at fault.
+0: done. 1: it failed: a file, a model, a run, or what it prints cannot be written. 2: the command line, or a variable
+of the environment, is wrong. 130: Ctrl-C. No input ends in a Python traceback; `PELTON_DEBUG=1` asks for one where
+pelton itself is at fault.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TextIO
 
 from pelton.support import knobs
 from pelton.support.errors import InternalError, KnobError, PeltonError, diagnostic
@@ -22,9 +26,75 @@ class UsageError(Exception):
     """The command line asks for something that does not exist, or leaves out what is needed."""
 
 
+class OutputError(Exception):
+    """What the tool prints cannot be written: the disk is full, or nobody opened it."""
+
+
+class Output:
+    """stdout, for as long as a tool runs: what cannot be written is an OutputError, what cannot be encoded is escaped.
+
+    A reader that has gone stays a BrokenPipeError.
+    """
+
+    def __init__(self, to: TextIO | None) -> None:
+        self.to = to
+
+    def write(self, text: str) -> int:
+        """The text, escaped where the encoding has no characters for it."""
+        with _writing():
+            if self.to is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            encoding = getattr(self.to, "encoding", None) or "utf-8"
+            return self.to.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+    def flush(self) -> None:
+        """What is still on the way."""
+        with _writing():
+            if self.to is not None:
+                self.to.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.to, name)
+
+
+@contextmanager
+def _writing() -> Generator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:  # a file that was closed is a ValueError
+        raise OutputError(str(getattr(error, "strerror", None) or error)) from error
+
+
+def conducted(tool: str, work: Callable[[], int]) -> int:
+    """The exit code of a tool that does `work`, in an environment that is as it should be."""
+    stdout = sys.stdout
+    sys.stdout = Output(stdout)
+    try:
+        try:
+            code = work()
+        except SystemExit as stop:  # how argparse ends, after help or a complaint
+            code = stop.code if isinstance(stop.code, int) else DONE
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:
+        return ended_by(error, tool)
+    finally:
+        sys.stdout = stdout
+    return code
+
+
+def check_environment() -> None:
+    """Raises KnobError for a variable with a value that it cannot have, whether or not the tool will ask for it."""
+    for knob in knobs.knobs.values():
+        knob.value()
+
+
 def complain(text: str) -> None:
-    """Say it on stderr."""
-    sys.stderr.write(text)
+    """Say it on stderr, if there is anybody to hear it."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+        sys.stderr.flush()
 
 
 def ended_by(error: BaseException, tool: str) -> int:
@@ -34,8 +104,11 @@ def ended_by(error: BaseException, tool: str) -> int:
             complain(f"{tool}: {str(error).rstrip()}\n")
         case PeltonError():
             complain(diagnostic(error, tool) + "\n")
-        case BrokenPipeError():  # whoever read our output has gone: neither a message nor a second failure at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        case BrokenPipeError():  # whoever read our output has gone, and knows
+            _abandon_stdout()
+        case OutputError():
+            complain(f"{tool}: error: cannot write to standard output: {error}\n")
+            _abandon_stdout()
         case MemoryError():
             complain(f"{tool}: error: out of memory{f': {error}' if str(error) else ''}\n")
         case Exception():
@@ -43,6 +116,12 @@ def ended_by(error: BaseException, tool: str) -> int:
         case _:
             return INTERRUPTED
     return BAD_USAGE if isinstance(error, UsageError | KnobError) else FAILED
+
+
+def _abandon_stdout() -> None:
+    """What is left in its buffer goes nowhere, so that Python does not fail over it when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def internal_error(error: Exception, stage: str) -> InternalError:

@@ -36,7 +36,7 @@ from pelton.support.dump import Dump
 from pelton.support.errors import CompileError, InternalError, PeltonError, ReadError, diagnostic
 from pelton.support.files import write_atomically
 from pelton.tools import universe
-from pelton.tools.exits import DONE, FAILED, UsageError, complain, ended_by, internal_error, unknown
+from pelton.tools.exits import DONE, FAILED, UsageError, check_environment, complain, conducted, internal_error, unknown
 
 TOOL = "pelton-opt"
 
@@ -187,6 +187,8 @@ class PeltonOpt(xDSLOptMain):
         return self.args.parsing_diagnostics and isinstance(error, ReadError)
 
     def _read_input(self, name: str) -> bytes:
+        if not self.args.input_file and sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise ReadError("standard input is closed", remedy="name the file")
         try:
             return Path(name).read_bytes() if self.args.input_file else sys.stdin.buffer.read()
         except OSError as error:
@@ -243,15 +245,17 @@ def _verification_restored() -> Generator[None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on `argv` (the command line's by default) and return the exit code."""
+    return conducted(TOOL, lambda: _executed(argv))
+
+
+def _executed(argv: Sequence[str] | None) -> int:
     try:
         with _verification_restored():
-            return PeltonOpt(description="Run pelton's passes on .mlir text.", args=argv).execute()
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else DONE
+            tool = PeltonOpt(description="Run pelton's passes on .mlir text.", args=argv)
+            check_environment()
+            return tool.execute()
     except ArgSpecParseError as error:
-        return ended_by(UsageError(str(error)), TOOL)
-    except (Exception, KeyboardInterrupt) as error:
-        return ended_by(error, TOOL)
+        raise UsageError(str(error)) from error
 
 
 if __name__ == "__main__":

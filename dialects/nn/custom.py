@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -15,7 +15,7 @@ from pelton.custom.bodies import BodyText, find
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.effects import DeclaredEffects, Effects
-from pelton.dialects.op import Array, NnOp, Sizes
+from pelton.dialects.op import Array, NnOp, Sizes, location_of
 from pelton.dialects.types import BufferType, DimsAttr, ShapedValueType, TensorType, is_bool
 from pelton.dtype import DType
 from pelton.support.errors import CompileError
@@ -110,7 +110,7 @@ class CustomOp(NnOp):
 def _call(name: str, body: Callable[..., None], views: list[Array]) -> None:
     try:
         body(*views)
-    except Exception as error:  # the user's own code
+    except (Exception, SystemExit) as error:  # the user's own code
         raise ValueError(f"custom op {name!r}: {type(error).__name__}: {error}") from error
 
 
@@ -124,6 +124,16 @@ def python_body(op: str, digest: str, parameters: DictionaryAttr) -> Callable[..
     namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **words}
     exec(compile(tree, f"<{op}>", "exec"), namespace)  # what the user gave as an extension
     return list(namespace.values())[-1]
+
+
+def require_bodies(module: Operation) -> None:
+    """Raises CompileError, with the place, where a custom op of the module has a body that nobody has given."""
+    for op in module.walk():
+        if isinstance(op, CustomOp):
+            try:
+                body_of(op.op.data, op.body.data)
+            except CompileError as error:
+                raise error.with_details(op=op.name, location=location_of(op) or "") from None
 
 
 def body_of(op: str, digest: str) -> BodyText:

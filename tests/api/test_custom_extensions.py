@@ -110,18 +110,37 @@ def test_a_text_without_its_extension(tmp_path: Path, monkeypatch: pytest.Monkey
         InferenceSession().load(tmp_path / "g.mlir")
 
 
+@pytest.mark.parametrize("interpreted", ["0", "1"])
+def test_a_text_without_its_extension_is_refused_whatever_the_cache_holds(
+    interpreted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PELTON_INTERPRET", interpreted)
+    (tmp_path / "my.py").write_text(text(factor=13.0))
+    (tmp_path / "g.mlir").write_text(str(times(custom_extensions=tmp_path / "my.py").module))
+    for _ in range(2):  # the second time all of it is in the cache
+        model = InferenceSession(custom_extensions=tmp_path / "my.py").load(tmp_path / "g.mlir")
+        np.testing.assert_array_equal(model.execute(X)[0].to_numpy(), X * 13)
+    monkeypatch.setattr("pelton.custom.bodies._BODIES", {})
+    with pytest.raises(RuntimeError, match=r"body of the custom op 'times' is not here[^$]*g\.mlir:\d"):
+        InferenceSession().load(tmp_path / "g.mlir")
+
+
 def refusals(folder: Path) -> dict[str, tuple[Any, type[Exception], str]]:
     (folder / "empty").mkdir()
     (folder / "none.py").write_text("x = 1\n")
     (folder / "twice.py").write_text(text() + "\n" + text().replace("import pelton", ""))
     (folder / "fails.py").write_text("1 / 0\n")
     (folder / "broken.py").write_text("def f(:\n")
+    (folder / "exits.py").write_text("import sys\nsys.exit(3)\n")
+    (folder / "ends.py").write_text("class End(BaseException): ...\nraise End('all')\n")
     (folder / "kernels.mojopkg").write_bytes(b"")
     (folder / "notes.txt").write_text("")
     return {
         "a Mojo package": (folder / "kernels.mojopkg", RuntimeError, r"cannot be loaded[^$]*@pelton.register"),
         "Mojo code": ("kernels.mojoc", RuntimeError, r"cannot be loaded[^$]*@pelton.register"),
         "another kind of file": (folder / "notes.txt", RuntimeError, "is no custom extension"),
+        "a file that exits": (folder / "exits.py", RuntimeError, r"exits\.py fails: SystemExit: 3"),
+        "a file that ends": (folder / "ends.py", RuntimeError, r"ends\.py fails: End: all"),
         "no file": (folder / "missing.py", RuntimeError, "cannot read"),
         "a file without ops": (folder / "none.py", RuntimeError, "registers no custom op"),
         "a directory without ops": (folder / "empty", RuntimeError, "registers no custom op"),

@@ -39,6 +39,29 @@ def test_damaged_safetensors(entry: Any, told: str, folder: Path, capsys: pytest
     assert told in failing(capsys, *RUN[:3], "w.safetensors", *RUN[4:])
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x02\0\0", "it has 3 bytes"),
+        ((2**62).to_bytes(8, "little") + b"{}", "should have 4611686018427387904 bytes, and the whole file has 10"),
+        ((2**64 - 1).to_bytes(8, "little") + b"{}", "should have 18446744073709551615 bytes"),
+        ((3).to_bytes(8, "little") + b"{}", "should have 3 bytes"),
+        ((2).to_bytes(8, "little") + b"[]", "is list in JSON"),
+        ((4).to_bytes(8, "little") + b'"aw"', "is str in JSON"),
+        ((2).to_bytes(8, "little") + b"\xff\xfe", "is damaged"),
+        ((7).to_bytes(8, "little") + b'{"a":1}', "says of a no more than 1"),
+        ((15).to_bytes(8, "little") + b'{"a":{},"a":{}}', "says a twice"),
+        ((4).to_bytes(8, "little") + b"{}x ", "is damaged"),
+    ],
+)
+def test_headers_of_safetensors_that_are_none(
+    content: bytes, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "w.safetensors").write_bytes(content)
+    said = failing(capsys, *RUN[:3], "w.safetensors", *RUN[4:])
+    assert told in said and "w.safetensors is damaged" in said
+
+
 def object_array(path: Path) -> None:
     save(path, np.array([print, {}], object), allow_pickle=True)
 
@@ -191,13 +214,6 @@ def test_usage(words: tuple[str, ...], told: str, folder: Path, capsys: pytest.C
 def test_too_much_memory_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("bench", "layer.mlir", "--dim", "n=1000000000000000", "--dim", "k=1")
     assert "out of memory" in failing(capsys, *words)
-
-
-def test_a_wrong_variable_is_a_matter_of_usage(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PELTON_TARGET", "avx3")
-    assert "environment variable PELTON_TARGET" in failing(capsys, "explain", "layer.mlir", code=2)
 
 
 @pytest.mark.parametrize("seed", range(4))
