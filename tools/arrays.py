@@ -28,10 +28,21 @@ NPY_MAGIC = b"\x93NUMPY"
 
 def read_npy(path: Path, info: TensorInfo) -> NDArray[Any]:
     """The array in a `.npy` file for the input `info`: in C order and in this machine's byte order."""
+    return usable(_content(path), info.dtype)
+
+
+def read_any_npy(path: Path) -> NDArray[Any]:
+    """The same, of whatever type; raw elements stay raw."""
+    array = _content(path)
+    native: NDArray[Any] = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+    return native
+
+
+def _content(path: Path) -> NDArray[Any]:
     data = read_file(path)
     if not data.startswith(NPY_MAGIC):
         raise ReadError(f"{path} is no .npy file", expected=f"{NPY_MAGIC!r} at its begin", got=repr(data[:8]))
-    return usable(_parsed(data, str(path)), info.dtype)
+    return _parsed(data, str(path))
 
 
 def _parsed(data: bytes, source: str) -> NDArray[Any]:
@@ -62,7 +73,8 @@ def write_npy(path: Path, array: NDArray[Any]) -> None:
     """Write the file, whole or not at all. Raises OSError."""
     import numpy as np
 
-    bare = array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
+    foreign = array.dtype.isbuiltin == 2  # 0 is said of void, and of a type whose bytes were once swapped
+    bare = array.view(f"V{array.dtype.itemsize}") if foreign else array
     content = io.BytesIO()
     np.lib.format.write_array(content, bare, allow_pickle=False)
     write_atomically(path, content.getvalue())

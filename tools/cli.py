@@ -4,9 +4,10 @@
     pelton compile scores.mlir -o scores.pelton
     pelton explain scores.mlir
     pelton bench scores.mlir --dim batch=8
+    pelton emulate kernel.ptx --grid 4 --block 128 --arg x.npy
 
-The command line enters; `run.py`, `bench.py` and `explain.py` do the work, and are imported when they have some: help
-takes no longer than Python and argparse. Exit codes: `exits.py`.
+The command line enters; `run.py`, `bench.py`, `explain.py` and `emulate.py` do the work, and are imported when they
+have some: help takes no longer than Python and argparse. Exit codes: `exits.py`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ FUNCTIONS = {
     "compile": ("pelton.tools.run", "compile_model"),
     "explain": ("pelton.tools.explain", "explain"),
     "bench": ("pelton.tools.bench", "bench"),
+    "emulate": ("pelton.tools.emulate", "emulate"),
 }
 """Module and function of each command."""
 MODEL = "a .mlir file, or a .pelton file that `pelton compile` made"
+ARGUMENTS = "FILE.npy, zeros:f32:3x200, random:f32:64, empty:f32:1024 (which nobody wrote), or a number i64:5, f32:1.5"
 EXIT_CODES = "Exit codes: 0 done; 1 a file, a model or a run failed; 2 the command line is wrong."
 EXAMPLES = {
     "run": """\
@@ -47,6 +50,10 @@ EXAMPLES = {
   pelton bench scores.mlir --dim batch=8                         random inputs
   pelton bench encoder.mlir --shape ids=1x128 --shape mask=1x128 --threads 1
   pelton bench scores.pelton --input x=x.npy --input y=y.npy --runs 200""",
+    "emulate": """\
+  pelton emulate kernel.ptx --grid 4 --block 128 --arg x.npy --arg zeros:f32:512 --arg i64:512
+  pelton emulate kernels.ptx --entry softmax --grid 3 --block 128 --arg x.npy --arg empty:f32:3x200 --output results
+  pelton emulate kernel.ptx --block 32 --shared 1024 --arg random:f32:32 --arg f32:1.5 --print""",
 }
 
 
@@ -54,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line, with all its help."""
     top = argparse.ArgumentParser(
         prog=TOOL,
-        description="Run, compile, explain and measure models.",
+        description="Run, compile, explain and measure models; run one kernel of a GPU without a GPU.",
         epilog="examples:\n" + "\n".join(text.splitlines()[0] for text in EXAMPLES.values()) + "\n\n" + EXIT_CODES
         + "\nEnvironment variables (PELTON_DEBUG, PELTON_TARGET, …) are described in support/knobs.py.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -71,13 +78,17 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        each.add_argument("model", metavar="MODEL", help=MODEL)
-        _repeated(each, "--extension", "FILE.py", "a file or a folder of custom ops of the model, which is run")
         configure(each)
     return top
 
 
+def _model(to: argparse.ArgumentParser) -> None:
+    to.add_argument("model", metavar="MODEL", help=MODEL)
+    _repeated(to, "--extension", "FILE.py", "a file or a folder of custom ops of the model, which is run")
+
+
 def _run(to: argparse.ArgumentParser) -> None:
+    _model(to)
     _inputs(to)
     to.add_argument("--output", metavar="DIR", help="write each output to DIR/NAME.npy")
     to.add_argument("--trace", metavar="FILE.json", help="write stages and launches, for Perfetto or chrome://tracing")
@@ -91,11 +102,13 @@ def _compile(to: argparse.ArgumentParser) -> None:
 
 
 def _explain(to: argparse.ArgumentParser) -> None:
+    _model(to)
     to.add_argument("--target", choices=CPU_CAPS, help="the instruction set (the best of this machine)")
     _levels(to)
 
 
 def _bench(to: argparse.ArgumentParser) -> None:
+    _model(to)
     _inputs(to)
     _repeated(to, "--shape", "NAME=1x128", "a random input of this shape")
     _repeated(to, "--dim", "SYMBOL=8", "the size that a symbol stands for, in every random input")
@@ -103,6 +116,26 @@ def _bench(to: argparse.ArgumentParser) -> None:
     to.add_argument("--warmup", metavar="N", type=_number(0, 10**6), default=3, help="executes before that (3)")
     _running(to)
     _levels(to)
+
+
+def _emulate(to: argparse.ArgumentParser) -> None:
+    to.add_argument("ptx", metavar="FILE.ptx", help="the text of one or more kernels")
+    to.add_argument("--entry", metavar="NAME", help="the kernel (the only one of the text)")
+    to.add_argument("--grid", metavar="N", type=_number(0, 2**31 - 1), default=1, help="blocks (1)")
+    to.add_argument("--block", metavar="N", type=_number(1, 1024), default=128, help="threads per block (128)")
+    to.add_argument(
+        "--shared", metavar="BYTES", type=_number(0, 2**31 - 1), default=0, help="dynamic shared memory (0)"
+    )
+    _repeated(to, "--arg", "ARG", f"the next argument: {ARGUMENTS}")
+    to.add_argument("--print", action="store_true", help="print what the arrays hold at the end")
+    to.add_argument("--output", metavar="DIR", help="write each array to DIR/argN.npy, N counting arguments from 0")
+    to.add_argument(
+        "--unchecked", action="append", default=[], choices=("races", "uninitialized"),
+        help="what not to look for; may be given several times",
+    )  # fmt: skip
+    to.add_argument(
+        "--limit", metavar="N", type=_number(1, 10**12), default=1_000_000, help="basic blocks before giving up (10**6)"
+    )
 
 
 def _inputs(to: argparse.ArgumentParser) -> None:
@@ -132,6 +165,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compile": ("compile a graph to one file, which runs without the compiler", _compile),
     "explain": ("show what becomes one kernel, where it comes from, and what it costs", _explain),
     "bench": ("measure how long an execute takes", _bench),
+    "emulate": ("run one kernel of a GPU in NumPy and check all it does", _emulate),
 }
 """What each command does, in a line, and what it takes."""
 

@@ -168,7 +168,9 @@ def step(instruction: Instruction) -> Step:
             return _pack_or_unpack(instruction)
         return _compute(instruction, rule(instruction.stem, instruction.modifiers))
     except UnsupportedInstruction as error:
-        raise UnsupportedInstruction(f"{instruction.where()}: {error}") from None
+        raise UnsupportedInstruction(f"{instruction.where()}: {error.message}") from None
+    except (ValueError, LookupError, TypeError, AssertionError, StopIteration) as error:  # operands that no form has
+        raise UnsupportedInstruction(f"{instruction.where()}: not understood: {error}") from error
 
 
 def _compute(instruction: Instruction, rule: Rule) -> Step:

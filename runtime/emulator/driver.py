@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pelton.runtime.driver import COPY, LARGEST_BLOCK, LARGEST_GRID, Address, Node
-from pelton.runtime.emulator.blocks import Code, decode
+from pelton.runtime.emulator.blocks import Code
 from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Uninitialised
 from pelton.runtime.emulator.heap import Allocation, Global
-from pelton.runtime.emulator.launch import parameters, run_grid
-from pelton.runtime.emulator.link import load
+from pelton.runtime.emulator.launch import LIMIT, parameters, prepare, run_grid
 from pelton.runtime.emulator.machine import Checks
 from pelton.support.errors import CaptureError, DeviceError, DeviceMemoryError
 
 _FIRST = 0x10_0000_0000
 _UNWRITTEN = 0xA5
+WARP = 32
 STATIC_SHARED = 48 << 10
 """The most shared memory that a kernel's text may declare; what a launch adds is dynamic."""
 _SHARED_KIB = {(7, 0): 96, (7, 2): 96, (7, 5): 64, (8, 0): 163, (8, 7): 163, (9, 0): 227, (10, 0): 227, (10, 3): 227}
@@ -60,7 +60,8 @@ class EmulatedDriver:
     """A GPU in NumPy with `total_memory` bytes. Addresses are never used twice, so a freed one is always refused.
 
     A kernel's fault is raised by its launch, or by `replay`; the device stays usable, with what the kernel stored
-    before. `check_races` and `check_uninitialized` leave out what they name where a kernel takes too long.
+    before. `check_races` and `check_uninitialized` leave out what they name where a kernel takes too long; `limit` is
+    the most basic blocks that a batch of thread blocks may execute.
     """
 
     def __init__(
@@ -70,10 +71,12 @@ class EmulatedDriver:
         *,
         check_races: bool = True,
         check_uninitialized: bool = True,
+        limit: int = LIMIT,
     ) -> None:
         self.architecture = f"sm_{cc[0]}{cc[1]}"
         self.total_memory = self.free_memory = total_memory
         self.largest_shared = _SHARED_KIB.get(cc, 99) << 10
+        self._limit = limit
         self._checks = Checks(check_races, check_uninitialized)
         self._memory = Global(_FIRST)
         self._modules: dict[str, tuple[int, dict[str, Function]]] = {}
@@ -155,7 +158,7 @@ class EmulatedDriver:
         with self._lock:
             first, entries = self._modules.get(ptx, (self._memory.next, {}))
             if entry not in entries:
-                code = decode(load(ptx, entry, first))
+                code = prepare(ptx, entry, first)
                 if code.program.shared.size > STATIC_SHARED:
                     raise _beyond(entry, "shared variables", code.program.shared.size, STATIC_SHARED)
                 if not entries:
@@ -178,6 +181,8 @@ class EmulatedDriver:
         ):
             if not low <= number <= high:
                 raise _beyond(entry, what, number, high, low)
+        if block % WARP:
+            raise DeviceError(f"launch of {entry}: block of {block}", expected=f"a multiple of {WARP}: whole warps")
         try:
             parameters(function.code.program, args)
         except ValueError as error:
@@ -188,7 +193,9 @@ class EmulatedDriver:
 
     def _launch(self, function: Function, node: Node) -> None:
         try:
-            run_grid(function.code, self._memory, node.grid, node.block, node.args, node.shared, self._checks)
+            run_grid(
+                function.code, self._memory, node.grid, node.block, node.args, node.shared, self._checks, self._limit
+            )
         except EmulationError as error:
             raise self._named(error, node.args) from None
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from pelton.runtime.emulator.blocks import Code, decode
+from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.heap import Global
 from pelton.runtime.emulator.link import Program, load
 from pelton.runtime.emulator.machine import ALL_CHECKS, Checks, Launch, Machine
@@ -78,7 +79,16 @@ def run_grid(
 
 @lru_cache(maxsize=256)
 def _code(ptx: str, entry: str) -> Code:
-    return decode(load(ptx, entry))
+    return prepare(ptx, entry, CONSTANTS)
+
+
+def prepare(ptx: str, entry: str, variables: int) -> Code:
+    """An entry ready to run, its text's global variables beginning at an address. EmulationError for what is beyond
+    the emulated subset, or no PTX."""
+    try:
+        return decode(load(ptx, entry, variables))
+    except (ValueError, LookupError, TypeError, AssertionError, RecursionError) as error:
+        raise UnsupportedInstruction(f"{entry} is not understood: {type(error).__name__}: {error}") from error
 
 
 def parameters(program: Program, args: Sequence[int | float]) -> Array:

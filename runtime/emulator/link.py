@@ -113,12 +113,22 @@ class Program:
 def load(ptx: str, entry: str, variables: int = CONSTANTS) -> Program:
     """The named entry of a PTX text, whose global variables are to begin at the address `variables`."""
     module = parser.parse(ptx)
-    if entry not in module.functions:
-        raise PtxSyntaxError(f"no function {entry!r} in the PTX text; it has: {', '.join(module.functions) or 'none'}")
+    known = _entries(module)
+    if entry not in known:
+        raise PtxSyntaxError(f"no entry {entry!r} in the PTX text; it has: {', '.join(known) or 'none'}")
     program = _Linker(module, 0, variables).program(module.functions[entry])
     if any(_is_dynamic(v) for v in module.variables):  # it begins where the static shared variables end
         program = _Linker(module, program.shared.size, variables).program(module.functions[entry])
     return program
+
+
+def entries(ptx: str) -> list[str]:
+    """The names of a text's entries."""
+    return _entries(parser.parse(ptx))
+
+
+def _entries(module: syntax.Module) -> list[str]:
+    return [name for name, function in module.functions.items() if function.is_entry]
 
 
 def _is_dynamic(variable: Variable) -> bool:

@@ -31,6 +31,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[%$.\w](?:[\w$.%]|::)*)|(?P<mark>[-+@!,;{}\[\]<>()=|:])",
     re.DOTALL,
 )
+_MOST_REGISTERS = 1 << 18
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _SPACES = {".global", ".const", ".shared", ".local", ".param"}
 _DROPPED = {".file", ".pragma", ".section"}
@@ -38,7 +39,11 @@ _DROPPED = {".file", ".pragma", ".section"}
 
 def parse(text: str) -> Module:
     """The syntax of a PTX module; PtxSyntaxError says where it ends to be understood."""
-    return _Parser(text).module()
+    parser = _Parser(text)
+    try:
+        return parser.module()
+    except (ValueError, LookupError, OverflowError, RecursionError) as error:  # what a damaged text leads to
+        raise parser.stuck(f"not understood: {error}") from error
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -60,14 +65,18 @@ class _Parser:
         self.source: tuple[int, int] | None = None
         """Where the instructions come from that are read now."""
 
+    def stuck(self, why: str) -> PtxSyntaxError:
+        """The error for the token that is read next, or was last."""
+        line = self.tokens[min(self.at, len(self.tokens) - 1)][1] if self.tokens else 1
+        return PtxSyntaxError(f"line {line}: {why}")
+
     def peek(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
     def take(self, expected: str = "") -> str:
         token = self.peek()
         if not token or (expected and token != expected):
-            line = self.tokens[min(self.at, len(self.tokens) - 1)][1]
-            raise PtxSyntaxError(f"line {line}: expected {expected or 'more text'}, got {token or 'the end'}")
+            raise self.stuck(f"expected {expected or 'more text'}, got {token or 'the end'}")
         self.at += 1
         return token
 
@@ -118,7 +127,7 @@ class _Parser:
             self.at += 1
 
     def function(self, module: Module) -> None:
-        self.take()
+        is_entry = self.take() == ".entry"
         self.source = None
         returns = self.parameters() if self.peek() == "(" else ()
         name = self.take()
@@ -126,7 +135,7 @@ class _Parser:
         while self.peek() not in ("{", ";"):
             self.take()
         if not self.accept(";"):
-            module.functions[name] = Function(name, returns, parameters, self.scope().body)
+            module.functions[name] = Function(name, returns, parameters, self.scope().body, is_entry)
 
     def parameters(self) -> tuple[Variable, ...]:
         found: list[Variable] = []
@@ -177,10 +186,14 @@ class _Parser:
     def registers(self) -> Registers:
         self.take(".reg")
         type, names = self.take().lstrip("."), list[str]()
+        if type not in TYPES:
+            raise self.stuck(f"not a type of registers: .{type}")
         while not self.accept(";"):
             name = self.take()
             if self.accept("<"):
-                names += [f"{name}{k}" for k in range(int(self.take()))]
+                if (count := int(self.take())) > _MOST_REGISTERS:
+                    raise self.stuck(f"{count} registers; at most {_MOST_REGISTERS} are emulated")
+                names += [f"{name}{k}" for k in range(count)]
                 self.take(">")
             else:
                 names.append(name)

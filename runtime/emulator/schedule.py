@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pelton.runtime.emulator.blocks import EXIT, Block, Code
-from pelton.runtime.emulator.errors import DidNotFinish, DivergentBarrier, EmulationError
+from pelton.runtime.emulator.errors import DidNotFinish, DivergentBarrier, EmulationError, UnsupportedInstruction
 from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.values import Array
@@ -55,6 +55,9 @@ def _finish(machine: Machine, block: Block, mask: Array) -> None:
             step(machine, mask)
         except EmulationError as error:
             raise machine.located(error, instruction) from None
+        except (ValueError, LookupError, TypeError, OverflowError) as error:  # types that do not go together
+            failed = UnsupportedInstruction(f"{instruction.where()}: {error}")
+            raise machine.located(failed, instruction) from error
     block.leave(machine, mask)
 
 

@@ -89,6 +89,7 @@ class Function:
     returns: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
     body: tuple[Statement, ...]
+    is_entry: bool
 
 
 @dataclass(slots=True)

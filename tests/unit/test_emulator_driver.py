@@ -238,7 +238,7 @@ def test_a_text_is_prepared_once_and_refused_at_once() -> None:
     driver = EmulatedDriver()
     with pytest.raises(UnsupportedInstruction, match="no rule for frobnicate"):
         driver.function(ADD_ONE.replace("add.u32", "frobnicate.u32"), "k")
-    with pytest.raises(PtxSyntaxError, match="no function 'other'"):
+    with pytest.raises(PtxSyntaxError, match="no entry 'other'"):
         driver.function(ADD_ONE, "other")
     assert driver.function(ADD_ONE, "k") is driver.function(ADD_ONE, "k")
 

@@ -396,7 +396,7 @@ def test_arguments_are_checked() -> None:
         run(text, np.zeros(1), 3)
     with pytest.raises(ValueError, match="multiple of 32 threads, at most 1024; got 33"):
         run(text, np.zeros(1), block=33)
-    with pytest.raises(em.PtxSyntaxError, match="no function 'other' in the PTX text; it has: k"):
+    with pytest.raises(em.PtxSyntaxError, match="no entry 'other' in the PTX text; it has: k"):
         em.emulate(text, "other", 1, 32, [])
 
 
