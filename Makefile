@@ -15,6 +15,8 @@ CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 pyth
 USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start a hundred processes; without bytecode each would compile every file that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench clean

@@ -158,11 +158,13 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 def copy_repository(folder: Path) -> None:
-    """The repository's files, in `folder`; environments, caches and history stay behind."""
+    """The repository's files, in `folder`, with the bytecode of those that stay as they are; environments, caches and
+    history stay behind.
+    """
 
     def left_out(_: str, names: list[str]) -> set[str]:
         hidden = {name for name in names if name.startswith(".") and name not in (".typing", ".gitignore")}
-        return hidden | ({"__pycache__", "build", "dist", "Output"} & set(names))
+        return hidden | ({"build", "dist", "Output"} & set(names))
 
     shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out, dirs_exist_ok=True)
 
