@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from pelton.compiler import cpu_passes, cuda_passes
+from pelton.compiler import cuda_passes, passes_for
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.check import location_text
 from pelton.dialects.context import new_context
@@ -69,7 +69,7 @@ def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[
     Raises CompileError where a pass does.
     """
     module, context, groups = module.clone(), new_context(), list[tuple[str, GroupOp]]()
-    for each in cuda_passes(options) if target == "cuda" else cpu_passes(target, options):
+    for each in cuda_passes(options) if target == "cuda" else passes_for(target, options):
         each.apply(context, module)
         if isinstance(each, FuseGroups):
             groups = list(_groups(module.clone()))

@@ -39,11 +39,14 @@ class Op(IntEnum):
     COPY = 11
     MARK = 12
     TRACE = 13
+    DEVICE_LAUNCH = 14
+    TRANSFER = 15
 
 
 # Operands after the opcode. `imm`: the number itself; `site`: index of a message; `kernel`: index of a kernel name;
 # `frame`: first of `count` slots where the walker lays out a kernel's arguments; then come `count` more slots. `pair`:
-# first of two slots, for seconds and nanoseconds of the monotonic clock; `edge`: 0 begins what `site` names, 1 ends it.
+# first of two slots, for seconds and nanoseconds of the monotonic clock; `edge`: 0 begins what `site` names, 1 ends it;
+# `device`: index of a device. LAUNCH, COPY and TRACE are the host's. TRANSFER copies between devices, or within one.
 LAYOUT: dict[Op, tuple[str, ...]] = {
     Op.END: (),
     Op.CONST: ("dst", "imm"),
@@ -59,15 +62,21 @@ LAYOUT: dict[Op, tuple[str, ...]] = {
     Op.COPY: ("slot", "slot", "slot"),
     Op.MARK: ("pair", "site", "edge"),
     Op.TRACE: ("slot", "site", "slot", "slot"),
+    Op.DEVICE_LAUNCH: ("device", "kernel", "site", "slot", "count"),
+    Op.TRANSFER: ("device", "slot", "device", "slot", "slot"),
 }
+LAUNCHES = (Op.LAUNCH, Op.DEVICE_LAUNCH)
 
 
 class Output(NamedTuple):
-    """A result, allocated between prologue and body: where its address goes, and which slots hold its shape."""
+    """A result, allocated between prologue and body: where its address goes, which slots hold its shape, and the device
+    whose memory it is in.
+    """
 
     pointer: int
     dtype: DType
     dims: tuple[int, ...]
+    device: int = 0
 
 
 class SizeOf(NamedTuple):
@@ -79,10 +88,13 @@ class SizeOf(NamedTuple):
 
 
 class Arena(NamedTuple):
-    """Scratch memory of the whole program: the prologue computes `size` (bytes), the caller writes `pointer`."""
+    """Scratch memory of the whole program on a device: the prologue computes `size` (bytes), the caller writes
+    `pointer`.
+    """
 
     size: int
     pointer: int
+    device: int = 0
 
 
 class Site(NamedTuple):
@@ -117,10 +129,14 @@ is two words, the number of its site and how many bytes follow, and these bytes,
 
 
 class Reports(NamedTuple):
-    """Rows that kernels fill: so many `words`, zeroed by the caller, who writes their address to `pointer`."""
+    """Rows that kernels of a device fill: so many `words`, zeroed by the caller, who writes their address to `pointer`.
+
+    Those of several devices are numbered together: each device has room for all.
+    """
 
     words: int
     pointer: int
+    device: int = 0
 
 
 Polynomial = tuple[tuple[int, ...], ...]
@@ -141,7 +157,8 @@ def evaluated(polynomial: Polynomial, values: Sequence[int]) -> int:
 
 class Program(NamedTuple):
     """A runnable plan. `slots` is the length of the value array, `arguments` the slots of the arguments' addresses;
-    `costs` has an entry per launch, in their order, or none.
+    `costs` has an entry per launch, in their order, or none. `arena` and `reports` are the host's; what other devices
+    have stands in `elsewhere`. `devices` are their names, the host's first.
     """
 
     slots: int
@@ -157,6 +174,8 @@ class Program(NamedTuple):
     reports: Reports | None = None
     ring: int | None = None
     """The slot to which the caller writes the address of a ring, where the program has a TRACE."""
+    devices: tuple[str, ...] = ("cpu:0",)
+    elsewhere: tuple[Arena | Reports, ...] = ()
 
 
 def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
@@ -166,7 +185,7 @@ def instruction_at(words: Sequence[int], at: int) -> tuple[Op, tuple[int, ...]]:
     except ValueError:
         raise ValueError(f"word {at}: {words[at]} is no opcode") from None
     end = at + 1 + len(LAYOUT[op])
-    if op is Op.LAUNCH and end <= len(words):
+    if op in LAUNCHES and end <= len(words):
         end += max(int(words[end - 1]), 0)
     if end > len(words):
         raise ValueError(f"word {at}: {op.name} is cut off")
@@ -194,29 +213,31 @@ def check_program(program: Program) -> None:
     """Raise ValueError unless every slot, kernel and message that the program names exists."""
     launches = 0
     limits = {"dst": program.slots, "slot": program.slots, "kernel": len(program.kernels), "site": len(program.sites)}
-    limits |= {"pair": program.slots - 1, "edge": 2}
+    limits |= {"pair": program.slots - 1, "edge": 2, "device": len(program.devices)}
     for part, words in (("prologue", program.prologue), ("body", program.body)):
         for at, op, operands in instructions(words):
             kinds = (*LAYOUT[op], *["slot"] * (len(operands) - len(LAYOUT[op])))
             for kind, operand in zip(kinds, operands, strict=True):
-                limit = len(program.sites) + 1 if op is Op.LAUNCH and kind == "site" else limits.get(kind)
+                limit = len(program.sites) + 1 if op in LAUNCHES and kind == "site" else limits.get(kind)
                 if limit is not None and not 0 <= operand < limit:
                     raise ValueError(f"{part} word {at}: {op.name} names {kind} {operand} of {limit}")
-            launches += op is Op.LAUNCH
+            launches += op in LAUNCHES
             if op is Op.LAUNCH and not 0 <= operands[3] <= operands[3] + operands[4] <= program.slots:
                 raise ValueError(f"{part} word {at}: the argument frame lies outside the {program.slots} slots")
-            if part == "prologue" and op in (Op.LAUNCH, Op.COPY, Op.TRACE):
+            if part == "prologue" and op in (*LAUNCHES, Op.COPY, Op.TRACE, Op.TRANSFER):
                 raise ValueError(f"prologue word {at}: {op.name} may only stand in the body")
     named = [*program.arguments, *(d.slot for d in program.dims)]
     named += [slot for out in program.outputs for slot in (out.pointer, *out.dims)]
-    named += [program.arena.size, program.arena.pointer] if program.arena else []
-    named += [program.reports.pointer] if program.reports else []
+    memory = [each for each in (program.arena, program.reports, *program.elsewhere) if each is not None]
+    named += [each.pointer for each in memory] + [each.size for each in memory if isinstance(each, Arena)]
     named += [program.ring] if program.ring is not None else []
     named += [slot for site in program.sites for slot in site.dims]
     named += [slot for c in program.costs for _, *slots in (*c.bytes, *c.flops) for slot in slots]
     if any(not 0 <= slot < program.slots for slot in named):
         raise ValueError(f"an argument, output, arena or cost lies outside the {program.slots} slots")
-    words = program.reports.words if program.reports else 0
+    if not all(0 <= each.device < len(program.devices) for each in (*memory, *program.outputs)):
+        raise ValueError(f"an output or scratch memory is on a device that is none of {', '.join(program.devices)}")
+    words = min((each.words for each in memory if isinstance(each, Reports)), default=0)
     if any(site.row >= 0 and site.row + 2 + len(site.dtypes) > words for site in program.sites):
         raise ValueError(f"a row lies outside the {words} words of reports")
     if len(program.costs) not in (0, launches):

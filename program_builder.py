@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pelton.dtype import DType
 from pelton.program import (
@@ -26,6 +27,7 @@ from pelton.program import (
     instructions,
 )
 
+M = TypeVar("M", Arena, Reports)
 COMMUTE = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX})
 BINARY = COMMUTE | {Op.SUB, Op.FLOORDIV}
 NEUTRAL = {Op.ADD: 0, Op.SUB: 0, Op.MUL: 1, Op.FLOORDIV: 1}
@@ -57,9 +59,9 @@ class ProgramBuilder:
     _costs: list[Cost] = field(default_factory=list[Cost])
     _late: set[int] = field(default_factory=set[int])
     _required: set[tuple[Op, int, int]] = field(default_factory=set[tuple[Op, int, int]])
-    _arena: Arena | None = None
-    _reports: Reports | None = None
     _ring: int | None = None
+    _devices: list[str] = field(default_factory=lambda: ["cpu:0"])
+    _memory: list[Arena | Reports] = field(default_factory=list[Arena | Reports])
     _slots: int = 0
     _frame: int = 0
 
@@ -126,27 +128,33 @@ class ProgramBuilder:
         """Stop with a RuntimeError (message, then both values) unless a <= b."""
         self._require(Op.REQUIRE_LE, a, b, message)
 
-    def arena(self, size: int) -> int:
-        """Ask for `size` bytes of scratch, 64-byte aligned; the slot of its address. At most once a program."""
-        if self._arena is not None:
-            raise ValueError("a program has one arena")
-        self._early(size)
-        self._arena = Arena(size, self._address())
-        return self._arena.pointer
+    def device(self, name: str) -> int:
+        """The number of a device; the host is 0."""
+        if name not in self._devices:
+            self._devices.append(name)
+        return self._devices.index(name)
 
-    def output(self, dtype: DType, dims: Sequence[int]) -> int:
+    def arena(self, size: int, device: int = 0) -> int:
+        """Ask for `size` bytes of scratch, 64-byte aligned; the slot of its address. At most once a device."""
+        if self._memory_of(Arena, device) is not None:
+            raise ValueError("a program has one arena on a device")
+        self._early(size)
+        self._memory.append(Arena(size, self._address(), device))
+        return self._memory[-1].pointer
+
+    def output(self, dtype: DType, dims: Sequence[int], device: int = 0) -> int:
         """The pointer slot of the next output, of these sizes, 64-byte aligned and not initialised."""
         for slot in dims:
             self._early(slot)
-        self._outputs.append(Output(self._address(), dtype, tuple(dims)))
+        self._outputs.append(Output(self._address(), dtype, tuple(dims), device))
         return self._outputs[-1].pointer
 
-    def reports(self, words: int) -> int:
-        """Ask for so many words of reports; the slot of their address. At most once a program."""
-        if self._reports is not None:
-            raise ValueError("a program has its reports in one place")
-        self._reports = Reports(words, self._address())
-        return self._reports.pointer
+    def reports(self, words: int, device: int = 0) -> int:
+        """Ask for so many words of reports; the slot of their address. At most once a device."""
+        if self._memory_of(Reports, device) is not None:
+            raise ValueError("a program has its reports on a device in one place")
+        self._memory.append(Reports(words, self._address(), device))
+        return self._memory[-1].pointer
 
     def launch(
         self,
@@ -155,18 +163,25 @@ class ProgramBuilder:
         args: Sequence[int],
         messages: Sequence[Site | str] = (),
         cost: Cost | None = None,
+        device: int = 0,
     ) -> None:
         """Run items [0, items) of a kernel. args: buffers' addresses, then dims; messages[i] tells of check i + 1."""
         self._costs.append(cost or Cost())
         index = self._kernels.setdefault(kernel, len(self._kernels))
         site = len(self._sites)
         self._sites += map(_site, messages)
+        if device:
+            self._body += (Op.DEVICE_LAUNCH, device, index, site, items, len(args), *args)
+            return
         self._frame = max(self._frame, len(args))
         self._body += (Op.LAUNCH, index, site, items, -1, len(args), *args)
 
-    def copy(self, destination: int, source: int, size: int) -> None:
-        """Copy `size` bytes between addresses that do not overlap."""
-        self._body += (Op.COPY, destination, source, size)
+    def copy(self, destination: int, source: int, size: int, devices: tuple[int, int] = (0, 0)) -> None:
+        """Copy `size` bytes between addresses that do not overlap; `devices` are those of destination and source."""
+        if devices == (0, 0):
+            self._body += (Op.COPY, destination, source, size)
+        else:
+            self._body += (Op.TRANSFER, devices[0], destination, devices[1], source, size)
 
     def trace(self, site: Site, address: int | None = None, size: int | None = None) -> None:
         """Say `site` when this place is reached, with the value of so many bytes that stands there, if any."""
@@ -204,15 +219,21 @@ class ProgramBuilder:
             tuple(self._arguments),
             tuple(SizeOf(argument, axis, slot) for (argument, axis), slot in self._dims.items()),
             tuple(self._outputs),
-            self._arena,
+            self._memory_of(Arena),
             tuple(self._kernels),
             tuple(self._sites),
             tuple(self._costs),
-            self._reports,
+            self._memory_of(Reports),
             self._ring,
+            tuple(self._devices),
+            tuple(each for each in self._memory if each.device),
         )
         check_program(program)
         return program
+
+    def _memory_of(self, kind: type[M], device: int = 0) -> M | None:
+        """What was asked for of that kind on a device."""
+        return next((m for m in self._memory if isinstance(m, kind) and m.device == device), None)
 
     def _slot(self) -> int:
         self._slots += 1

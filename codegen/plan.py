@@ -62,19 +62,22 @@ class Encoder:
         ops = [op for op in self.function.body.block.ops if isinstance(op, plan.OutputOp)]
         for op in sorted(ops, key=lambda o: o.number.data):
             t = plan.buf_type(op.buf)
-            self.slots[op.buf] = self.builder.output(DType(str(t.elem)), [self.size(d) for d in t.shape])
+            shape = [self.size(d) for d in t.shape]
+            self.slots[op.buf] = self.builder.output(DType(str(t.elem)), shape, self.device(op.buf))
 
     def step(self, op: object) -> None:
         match op:
             case plan.ArenaOp():
-                self.slots[op.buf] = self.builder.arena(self.size(plan.buf_type(op.buf).shape[0]))
+                size = self.size(plan.buf_type(op.buf).shape[0])
+                self.slots[op.buf] = self.builder.arena(size, self.device(op.buf))
             case plan.ViewOp():
                 self.slots[op.buf] = self.builder.add(self.slots[op.source], self.size(op.offset_dim))
             case plan.LaunchOp():
                 self.launch(op)
             case plan.CopyOp():
                 size = self.size(plan.buf_type(op.source).bytes)
-                self.builder.copy(self.slots[op.target], self.slots[op.source], size)
+                devices = self.device(op.target), self.device(op.source)
+                self.builder.copy(self.slots[op.target], self.slots[op.source], size, devices)
             case plan.RequireOp():
                 lhs, rhs = op.dims.data
                 require = self.builder.require_equal if op.relation.data == "eq" else self.builder.require_at_most
@@ -82,7 +85,7 @@ class Encoder:
             case plan.TraceOp():
                 self.trace(op)
             case plan.ReportsOp():
-                self.slots[op.buf] = self.builder.reports(self.words(op.buf))
+                self.slots[op.buf] = self.builder.reports(self.words(op.buf), self.device(op.buf))
             case plan.MarkOp() if op.edge.data == "begin":
                 self.open_marks.append(self.builder.begin(op.label.data))
             case plan.MarkOp():
@@ -106,7 +109,12 @@ class Encoder:
             self.polynomial(launch_bytes(op, self.gathered[name])),
             self.polynomial(dims.substitute(call_flops(function), bound)),
         )
-        self.builder.launch(source.name, items, words, self.sites(op, source), cost)
+        device = self.device(op.outputs[0] if op.outputs else op.inputs[0]) if function.is_for_gpu else 0
+        self.builder.launch(source.name, items, words, self.sites(op, source), cost, device)
+
+    def device(self, buffer: SSAValue) -> int:
+        """The number of the device whose memory a buffer is."""
+        return self.builder.device(plan.buf_type(buffer).device.data)
 
     def sites(self, op: plan.LaunchOp, source: Source) -> list[Site]:
         """What to tell of a kernel's checks; those of a user's body are what it raises, whatever the element."""

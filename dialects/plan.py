@@ -39,19 +39,22 @@ from xdsl.utils.exceptions import VerifyException
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.sites import SiteAttr
-from pelton.dialects.types import DimsAttr, bytes_of
+from pelton.dialects.types import HOST, DimsAttr, bytes_of
 
 
 @irdl_attr_definition
 class BufType(ParametrizedAttribute, TypeAttribute):
-    """`!plan.buf<[batch, 128], f32>`: contiguous memory for so many elements."""
+    """`!plan.buf<[batch, 128], f32>`, `!plan.buf<[n], f32, "gpu:0">`: contiguous memory of a device for so many
+    elements.
+    """
 
     name = "plan.buf"
     dims: DimsAttr
     elem: Attribute
+    device: StringAttr
 
-    def __init__(self, shape: Sequence[Dim], elem: Attribute) -> None:
-        super().__init__(DimsAttr(tuple(shape)), elem)
+    def __init__(self, shape: Sequence[Dim], elem: Attribute, device: str = HOST) -> None:
+        super().__init__(DimsAttr(tuple(shape)), elem, StringAttr(device))
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -67,13 +70,17 @@ class BufType(ParametrizedAttribute, TypeAttribute):
         with parser.in_angle_brackets():
             shape = DimsAttr(DimsAttr.parse_parameter(parser))
             parser.parse_punctuation(",")
-            return shape, parser.parse_type()
+            elem = parser.parse_type()
+            device = parser.parse_str_literal() if parser.parse_optional_punctuation(",") else HOST
+            return shape, elem, StringAttr(device)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             self.dims.print_parameter(printer)
             printer.print_string(", ")
             printer.print_attribute(self.elem)
+            if self.device.data != HOST:
+                printer.print_string(f', "{self.device.data}"')
 
 
 def buf_type(value: SSAValue) -> BufType:
@@ -172,7 +179,7 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class ArenaOp(IRDLOperation):
-    """`%a = plan.arena : !plan.buf<[bytes], i8>`: the scratch memory of the whole function, at most one."""
+    """`%a = plan.arena : !plan.buf<[bytes], i8>`: the scratch memory of the whole function, at most one per device."""
 
     name = "plan.arena"
     buf = result_def(BufType)
@@ -404,7 +411,8 @@ def _check_marks(block: Block) -> None:
 
 @irdl_op_definition
 class ReportsOp(IRDLOperation):
-    """`%r = plan.reports : !plan.buf<[words], i64>`: where kernels leave their rows (`kernel.report`), at most one.
+    """`%r = plan.reports : !plan.buf<[words], i64>`: where kernels leave their rows (`kernel.report`), at most one per
+    device.
 
     The caller gives it zeroed and says afterwards what stands there.
     """
@@ -414,13 +422,13 @@ class ReportsOp(IRDLOperation):
     traits = traits_def(MemoryAllocEffect())
     assembly_format = "attr-dict `:` type($buf)"
 
-    def __init__(self, words: int) -> None:
-        super().__init__(result_types=[BufType([words], i64)])
+    def __init__(self, words: int, device: str = HOST) -> None:
+        super().__init__(result_types=[BufType([words], i64, device)])
         self.buf.name_hint = "reports"
 
     def resize(self, words: int) -> None:
         """Make room for so many words."""
-        new = ReportsOp(words)
+        new = ReportsOp(words, buf_type(self.buf).device.data)
         assert self.parent is not None
         self.parent.insert_op_before(new, self)
         self.buf.replace_all_uses_with(new.buf)

@@ -31,16 +31,13 @@ class Signature:
     weights: tuple[TensorInfo, ...]
     constants: tuple[TensorInfo, ...]
 
-    def require_device(self, device: str) -> None:
-        """Raise CompileError unless everything is on `device`."""
-        for each in (*self.inputs, *self.weights, *self.constants, *self.outputs):
-            if each.device != device:
-                raise CompileError(
-                    "the model is for another device than it is compiled for",
-                    expected=device,
-                    got=f"{each.name} on {each.device}",
-                    remedy=f"declare inputs and weights on {device}",
-                )
+
+def devices_of(module: ModuleOp) -> tuple[str, ...]:
+    """The devices that the values of a module are on, in order of their names."""
+    values = (
+        v for op in module.walk() for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+    )
+    return tuple(sorted({v.type.device.data for v in values if isinstance(v.type, ShapedValueType)}))
 
 
 def describe(module: ModuleOp, constants: Container[str]) -> Signature:

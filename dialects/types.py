@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StringAttr,
 )
-from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -32,6 +32,8 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 
 HOST = "cpu:0"
+GPU = "gpu"
+"""The kind of device that kernels are made into PTX for; `gpu:1` is the second."""
 FLOAT_TYPES = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 
@@ -166,6 +168,17 @@ class BufferType(ShapedValueType):
     def as_tensor(self) -> TensorType:
         """The type of what it holds."""
         return TensorType(self.shape, self.dtype, self.device.data)
+
+
+def is_device(name: str) -> bool:
+    """Whether it is the name of a device: `cpu:0`, `gpu:3`."""
+    kind, _, number = name.partition(":")
+    return kind in ("cpu", GPU) and number.isascii() and number.isdecimal()
+
+
+def is_on_gpu(value: SSAValue) -> bool:
+    """Whether a tensor, or a buffer, is in a GPU's memory."""
+    return isinstance(value.type, ShapedValueType) and value.type.device.data.partition(":")[0] == GPU
 
 
 def is_float(dtype: Attribute) -> bool:

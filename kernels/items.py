@@ -10,11 +10,14 @@ from pelton.dialects.kernel import CallOp, FuncOp
 from pelton.dialects.kernel.grid import grid_items
 from pelton.kernels.custom import custom_call, is_custom
 from pelton.kernels.matmul import blocks_of
+from pelton.kernels.matmul_cuda import cuda_items
 from pelton.kernels.top_k import is_top_k, ranked_of
 
 
 def kernel_items(func: FuncOp) -> Dim:
-    """The number of items of `func` on a CPU. Raises CompileError where its sizes do not tell."""
+    """The number of items of `func`: on a GPU, of blocks. Raises CompileError where its sizes do not tell."""
+    if func.is_for_gpu:
+        return cuda_items(func)
     for op in func.body.block.ops:
         if isinstance(op, CallOp) and is_top_k(op):
             return ranked_of(op).rows

@@ -1,9 +1,10 @@
-"""`assign-buffers`: where in one arena each temporary of a plan stands.
+"""`assign-buffers`: where in the one arena of its device each temporary of a plan stands.
 
-Before: `plan.alloc` per temporary. After: one `plan.arena` and a `plan.view` of it per temporary. Temporaries that
-are never alive together share a slot; a slot is as large as its largest tenant, symbolic sizes included, so that one
-layout serves every size. The result of a launch takes over the memory of an input that ends there, where the kernel
-reads each element only before it writes the same place. Inputs, weights and results of the function are never taken.
+Before: `plan.alloc` per temporary. After: one `plan.arena` per device and a `plan.view` of it per temporary.
+Temporaries of a device that are never alive together share a slot; a slot is as large as its largest tenant, symbolic
+sizes included, so that one layout serves every size. The result of a launch takes over the memory of an input that
+ends there, where the kernel reads each element only before it writes the same place. Inputs, weights and results of
+the function are never taken.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class AssignBuffers(ModulePass):
 
 @dataclass(eq=False)
 class Slot:
-    """A piece of the arena, and after which step it is free again."""
+    """A piece of a device's arena, and after which step it is free again."""
 
+    device: str
     size: Dim
     free_after: int
     tenants: list[plan.AllocOp] = field(default_factory=list[plan.AllocOp])
@@ -52,12 +54,12 @@ def _assign(function: plan.FuncOp) -> None:
             continue
         for base in dict.fromkeys(map(base_of, op.operands)):
             if isinstance(base.owner, plan.AllocOp) and base not in homes:
-                slot = _in_place(op, step, base, homes, last) or _free_slot(slots, step, plan.buf_type(base).bytes)
+                slot = _in_place(op, step, base, homes, last) or _free_slot(slots, step, plan.buf_type(base))
                 slot.tenants.append(base.owner)
                 slot.free_after = last[base]
                 homes[base] = slot
-    if slots:
-        _lay_out(function, slots)
+    for device in sorted({slot.device for slot in slots}, reverse=True):
+        _lay_out(function, device, [slot for slot in slots if slot.device == device])
     for op in ops:
         if isinstance(op, plan.AllocOp) and op.buf not in homes:
             op.detach()
@@ -96,15 +98,18 @@ def _in_place(
     return None
 
 
-def _free_slot(slots: list[Slot], step: int, size: Dim) -> Slot:
-    """A slot that is free and whose size is known to compare with `size`; the one that grows least, else a new one."""
+def _free_slot(slots: list[Slot], step: int, t: plan.BufType) -> Slot:
+    """A slot on the device that is free and whose size is known to compare with the needed one; the one that grows
+    least, else a new one.
+    """
     best: tuple[int, Slot] | None = None
-    for slot in slots:
+    device, size = t.device.data, t.bytes
+    for slot in (s for s in slots if s.device == device):
         cost = _growth(slot.size, size) if slot.free_after < step else None
         if cost is not None and (best is None or cost < best[0]):
             best = cost, slot
     if best is None:
-        slots.append(Slot(size, step))
+        slots.append(Slot(device, size, step))
         return slots[-1]
     best[1].size = dims.maximum(best[1].size, size)
     return best[1]
@@ -120,10 +125,10 @@ def _growth(old: Dim, new: Dim) -> int | None:
     return 2 if larger == new else None
 
 
-def _lay_out(function: plan.FuncOp, slots: list[Slot]) -> None:
+def _lay_out(function: plan.FuncOp, device: str, slots: list[Slot]) -> None:
     """One arena at the top, a view of it in the place of each alloc."""
     offset: Dim = 0
-    arena = plan.ArenaOp(plan.BufType([0], IntegerType(8)))
+    arena = plan.ArenaOp(plan.BufType([0], IntegerType(8), device))
     for slot in slots:
         for alloc in slot.tenants:
             view = plan.ViewOp(arena.buf, offset, plan.buf_type(alloc.buf))
@@ -134,7 +139,7 @@ def _lay_out(function: plan.FuncOp, slots: list[Slot]) -> None:
             alloc.detach()
             alloc.erase()
         offset = dims.add(offset, dims.mul(dims.ceildiv(slot.size, ALIGNMENT), ALIGNMENT))
-    sized = plan.ArenaOp(plan.BufType([offset], IntegerType(8)))
+    sized = plan.ArenaOp(plan.BufType([offset], IntegerType(8), device))
     sized.buf.name_hint = "arena"
     first = function.body.block.first_op
     assert first is not None

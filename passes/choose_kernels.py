@@ -1,9 +1,9 @@
 """`choose-kernels`: which kernel computes what, why, and in which layout it wants its operands.
 
 Before: `nn.matmul %a, %w`. After, on a CPU: the right operand packed in panels as wide as the target's register tile,
-`nn.pack %w {width = 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU reads the
-operand as it is. Each op that has a hand schedule then carries its `choice`: the kernel, the reason, what else there
-was and why that lost; `explain.py` collects them.
+`nn.pack %w {width = 16}`, and `nn.packed_matmul`; panels of weights are packed once, by `split-init`. A GPU, where its
+operands are, reads them as they are. Each op that has a hand schedule then carries its `choice`: the kernel, the
+reason, what else there was and why that lost; `explain.py` collects them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
 
 from pelton.dialects.nn import MatmulOp, PackedMatmulOp, PackOp, SliceOp, TopKOp, TopKSelectOp, TopKSortOp
-from pelton.dialects.op import location_of
-from pelton.dialects.types import DimsAttr, dtype_name
+from pelton.dialects.op import NnOp, location_of
+from pelton.dialects.types import DimsAttr, dtype_name, is_on_gpu
 from pelton.kernels.choices import choose, mark
 from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
@@ -26,12 +26,20 @@ from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
 from pelton.passes import expect_option
 from pelton.passes.choosing.split_products import PRECISIONS, SplitProduct
 
-TARGETS = (*TILE, "cuda")
+CUDA = "cuda"
+TARGETS = (*TILE, CUDA)
+
+
+def target_of(op: NnOp, host: str) -> str:
+    """What an op is compiled for, by where its first operand is."""
+    return CUDA if is_on_gpu(op.operands[0]) else host
 
 
 @dataclass(frozen=True)
 class ChooseKernels(ModulePass):
-    """`target` is a CPU target of `kernels/tiles.py`, or `cuda`, which keeps operands as they are.
+    """`target` is what ops on the host are compiled for: a CPU target of `kernels/tiles.py`, or `cuda`, as those on a
+    GPU are.
+
 
     `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
     `split-k-precision` is how partial results of a split product are kept: `choosing/split_products.py`.
@@ -59,11 +67,12 @@ class ChooseProduct(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
-        choice = choose(op.name, product_candidates(op, self.target), location_of(op) or "")
-        if self.target == "cuda":
+        target = target_of(op, self.target)
+        choice = choose(op.name, product_candidates(op, target), location_of(op) or "")
+        if target == CUDA:
             mark(op, choice)
             return
-        _, columns = TILE[self.target][dtype_name(op.result_type.dtype)]
+        _, columns = TILE[target][dtype_name(op.result_type.dtype)]
         pack = PackOp.make(op.operands[1], location=op.location, width=IntegerAttr(columns, i64))
         n = DimsAttr((op.result_type.shape[-1],))
         given: dict[str, Attribute] = {"split": op.split} if op.split is not None else {}
@@ -82,7 +91,9 @@ class ChooseTopK(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TopKOp, rewriter: PatternRewriter, /) -> None:
-        choice = choose(op.name, top_k_candidates(op, self.target, self.preferred), location_of(op) or "")
+        choice = choose(
+            op.name, top_k_candidates(op, target_of(op, self.target), self.preferred), location_of(op) or ""
+        )
         x, count, largest = op.operands[0], op.count, op.largest_attr
         if choice.kernel == SELECT:
             taken = TopKSelectOp.make(x, location=op.location, k=op.k, largest=largest)

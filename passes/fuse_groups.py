@@ -66,6 +66,7 @@ from pelton.dialects.nn import (
     TakeAlongAxisOp,
     TopKSelectOp,
     TopKSortOp,
+    TransferOp,
     WeightOp,
     YieldOp,
 )
@@ -126,12 +127,14 @@ def _group_block(block: Block, separate: bool) -> None:
 
 
 def _stands_alone(op: NnOp) -> bool:
-    """Whether an op is in no group: views, slices that may be such, ops of users, effects but asserts and scatters."""
+    """Whether an op is in no group: views, slices that may be such, ops of users, moves to another device, effects but
+    asserts and scatters.
+    """
     if isinstance(op, StoreSliceOp):
         return op.ranges.offset() is not None
     if isinstance(op, AssertOp):
         return False
-    return isinstance(op, (*VIEWS, CustomOp)) or effects_of(op) != NONE or stays_window(op)
+    return isinstance(op, (*VIEWS, CustomOp, TransferOp)) or effects_of(op) != NONE or stays_window(op)
 
 
 def _homes(op: NnOp, homes: dict[Operation, list[Cluster]], separate: bool) -> list[Cluster]:

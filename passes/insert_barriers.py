@@ -22,7 +22,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from pelton.dialects.kernel import BarrierOp, BufType, GridOp, LanesOp, LoadOp, Loop, ReduceOp, StoreOp
+from pelton.dialects.kernel import BarrierOp, BufType, FuncOp, GridOp, LanesOp, LoadOp, Loop, ReduceOp, StoreOp
+from pelton.dialects.types import GPU
+from pelton.passes import expect_option
 
 Key: TypeAlias = tuple["str | int | SSAValue | Key", ...]
 """A value as an expression over loop indices and opaque values: equal keys, equal values in the same thread."""
@@ -44,10 +46,14 @@ class InsertBarriers(ModulePass):
     data."""
 
     name = "insert-barriers"
+    device: str = ""
+    """With `gpu` only kernels that are marked for one; by default all."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for grid in [o for o in op.walk() if isinstance(o, GridOp)]:
-            _walk(grid.body.block, ())
+        expect_option(self.name, "no such kind of device", self.device, ("", GPU))
+        for func in [o for o in op.walk() if isinstance(o, FuncOp) and (not self.device or o.is_for_gpu)]:
+            for grid in [o for o in func.walk() if isinstance(o, GridOp)]:
+                _walk(grid.body.block, ())
 
 
 def _walk(block: Block, pending: tuple[Access, ...]) -> tuple[Access, ...]:

@@ -3,8 +3,9 @@
 Before: functions of groups, views, loads, stores. After: `kernel.func`s, each text once however often it is launched,
 and a `plan.func` for each function, where every value is a buffer: results of launches are allocated, reshapes are
 views, what the function returns is written straight into the caller's memory. So is what it stores into buffers, and
-loads copy nothing, where `lowering/memory.py` finds that nobody can tell. How a group's loops come about stands in
-`lowering/`, a file per nest. Next: the kernel passes shape the loops, `assign-buffers` lays out the memory.
+loads copy nothing, where `lowering/memory.py` finds that nobody can tell. What changes devices is copied, and so is
+what a message shows of a GPU's memory. How a group's loops come about stands in `lowering/`, a file per nest. Next:
+the kernel passes shape the loops, `assign-buffers` lays out the memory.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from pelton.dialects.nn import (
     StoreOp,
     StoreSliceOp,
     TraceOp,
+    TransferOp,
     WeightOp,
 )
 from pelton.dialects.op import NnOp, location_of
 from pelton.dialects.places import ordinal_of
 from pelton.dialects.signature import argument_name
 from pelton.dialects.sites import UNKNOWN, SiteAttr
-from pelton.dialects.types import ShapedValueType, bytes_of
+from pelton.dialects.types import GPU, HOST, ShapedValueType, bytes_of
 from pelton.passes.lowering.check import lower_check
 from pelton.passes.lowering.custom import lower_custom
 from pelton.passes.lowering.elementwise import lower_elementwise
@@ -111,7 +113,7 @@ class Kernels:
         key = structure(group)
         if key not in self.launches:
             nest = Nest(group)
-            name = self.add(nest.function(NESTS[group.kind.data](nest)))
+            name = self.add(_marked(nest.function(NESTS[group.kind.data](nest)), group))
             places: dict[SSAValue, int] = {arg: k for k, arg in enumerate(group.body.block.args)}
             inputs = [places[a.value] for a in nest.arguments]
             alone = [k for k, a in enumerate(nest.arguments) if a.in_place and inputs.count(inputs[k]) == 1]
@@ -156,7 +158,7 @@ class Lowering:
     function: func.FuncOp
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     names: list[str] = field(default_factory=list[str])
-    reports: plan.ReportsOp | None = None
+    reports: dict[str, plan.ReportsOp] = field(default_factory=dict[str, plan.ReportsOp])
     row_words: int = 0
 
     def __post_init__(self) -> None:
@@ -175,8 +177,8 @@ class Lowering:
                 self.buffers[value] = weights[key]
         for op in self.function.body.block.ops:
             self.lower(op)
-        if self.reports is not None:
-            self.reports.resize(self.row_words)
+        for reports in self.reports.values():
+            reports.resize(self.row_words)
         return plan.FuncOp(self.function.sym_name.data, self.names, Region(self.body))
 
     def argument(self, value: SSAValue, name: str) -> SSAValue:
@@ -199,6 +201,8 @@ class Lowering:
                 self.view(op)
             case BufferCreateOp():
                 self.alloc(op.result)
+            case TransferOp():
+                self.builder.insert(plan.CopyOp(self.buffers[op.x], self.alloc(op.result)))
             case TraceOp():
                 self.trace(op)
             case LoadOp():
@@ -239,7 +243,7 @@ class Lowering:
         outputs += [self.builder.insert(plan.AllocOp(t)).buf for t in launch.work]
         sites = self.sites(group)
         if launch.row_words:
-            outputs.append(self.rows(launch.row_words))
+            outputs.append(self.rows(launch.row_words, device_of(group)))
         inputs = [self.buffers[group.inputs[k]] for k in launch.inputs]
         op = self.builder.insert(plan.LaunchOp(launch.name, inputs, outputs, launch.sizes, launch.in_place, sites))
         op.location = group.location
@@ -265,18 +269,29 @@ class Lowering:
         return found
 
     def trace(self, op: TraceOp) -> None:
-        buffers = [self.buffers[v] for v in op.operands]
+        buffers = [self.on_host(self.buffers[v]) for v in op.operands]
         dtypes = [plan.buf_type(b).elem for b in buffers]
         site = SiteAttr.of(op.message.data, op.name, ordinal_of(op), dtypes, level=op.level.data)
         self.builder.insert(plan.TraceOp(site, buffers))
 
-    def rows(self, words: int) -> SSAValue:
-        """The next so many words of the function's reports."""
-        if self.reports is None:
-            self.reports = plan.ReportsOp(0)
+    def on_host(self, buffer: SSAValue) -> SSAValue:
+        """The buffer, or a copy of it where the host can read."""
+        t = plan.buf_type(buffer)
+        if t.device.data == HOST:
+            return buffer
+        made = self.builder.insert(plan.AllocOp(plan.BufType(t.shape, t.elem)))
+        made.buf.name_hint = buffer.name_hint
+        self.builder.insert(plan.CopyOp(buffer, made.buf))
+        return made.buf
+
+    def rows(self, words: int, device: str) -> SSAValue:
+        """The next so many words of the function's reports, on a device."""
+        if (reports := self.reports.get(device)) is None:
+            reports = self.reports[device] = plan.ReportsOp(0, device)
             first = self.body.first_op
-            self.body.insert_op_before(self.reports, first) if first is not None else self.body.add_op(self.reports)
-        view = self.builder.insert(plan.ViewOp(self.reports.buf, 8 * self.row_words, plan.BufType([words], i64)))
+            self.body.insert_op_before(reports, first) if first is not None else self.body.add_op(reports)
+        t = plan.BufType([words], i64, device)
+        view = self.builder.insert(plan.ViewOp(reports.buf, 8 * self.row_words, t))
         view.buf.name_hint = "rows"
         self.row_words += words
         return view.buf
@@ -327,7 +342,8 @@ class Lowering:
             self.buffers[result] = buffer
         inputs = [self.buffers[v] for v in op.operands]
         sites = [SiteAttr.of("", op.name, ordinal_of(op))]
-        launch = self.builder.insert(plan.LaunchOp(self.kernels.add(function), inputs, outputs, sizes, (), sites))
+        name = self.kernels.add(_marked(function, op))
+        launch = self.builder.insert(plan.LaunchOp(name, inputs, outputs, sizes, (), sites))
         launch.location = op.location
 
     def give(self, number: int, value: SSAValue) -> None:
@@ -365,4 +381,17 @@ def buffer_type(value: SSAValue) -> plan.BufType:
             got=str(value.type),
             stage="lower-groups",
         )
-    return plan.BufType(value.type.shape, value.type.dtype)
+    return plan.BufType(value.type.shape, value.type.dtype, value.type.device.data)
+
+
+def device_of(op: GroupOp | CustomOp) -> str:
+    """The device whose memory the op works on, by its first tensor."""
+    types = (v.type for v in (*op.operands, *op.results))
+    return next((t.device.data for t in types if isinstance(t, ShapedValueType)), HOST)
+
+
+def _marked(function: kernel.FuncOp, op: GroupOp | CustomOp) -> kernel.FuncOp:
+    """The function, which says so if it is for a GPU."""
+    if device_of(op).startswith(f"{GPU}:"):
+        function.attributes["device"] = StringAttr(GPU)
+    return function

@@ -2,7 +2,7 @@
 
 Before: `nn.constant [0.1, 0.2, …]`. After: `nn.weight {key = "constant:<digest>"}`; the elements stand in the module's
 attribute `nn.constants` under that key, from where they go into the artifact. What stays is computed in registers: a
-few elements, or many of which few differ from the one before. Equal constants have one key.
+few elements, or many of which few differ from the one before. Equal constants of one device have one key.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from pelton.artifact import Constant, TensorInfo
 from pelton.dialects.dense import DenseAttr
 from pelton.dialects.nn import ConstantOp, WeightOp
+from pelton.dialects.types import HOST
 from pelton.dtype import DType
 
 ATTRIBUTE = "nn.constants"
@@ -38,7 +39,8 @@ class OutlineConstants(ModulePass):
         for constant in [o for o in op.walk() if isinstance(o, ConstantOp) and self.is_large(o)]:
             value = constant.value
             digest = hashlib.blake2b(f"{value.dims.data} {value.dtype} ".encode() + value.data.data, digest_size=8)
-            key = f"constant:{digest.hexdigest()}"
+            device = constant.result_type.device.data
+            key = f"constant:{digest.hexdigest()}" + (f"@{device}" if device != HOST else "")
             table[key] = value
             weight = WeightOp.declare(constant.result_type, constant.location, key=StringAttr(key))
             weight.results[0].name_hint = constant.results[0].name_hint
@@ -62,4 +64,5 @@ def outlined(module: ModuleOp) -> Iterator[Constant]:
     for key, value in table.data.items() if isinstance(table, DictionaryAttr) else ():
         assert isinstance(value, DenseAttr)
         shape = tuple(d for d in value.dims.data if isinstance(d, int))
-        yield Constant(TensorInfo(key, DType(str(value.dtype)), shape), value.data.data)
+        device = key.partition("@")[2] or HOST
+        yield Constant(TensorInfo(key, DType(str(value.dtype)), shape, device), value.data.data)

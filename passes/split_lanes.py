@@ -1,9 +1,9 @@
 """`split-lanes`: long lanes are cut in chunks, so that one long row feeds many grid items.
 
 Before: `kernel.grid () in () { kernel.lanes (%j) in (%n) {f(%j)} }`, one item for one core. After: `kernel.grid
-(%chunk) in (ceil(%n / tile)) { kernel.lanes (%q) in (min(tile, %n - %chunk * tile)) {f(%chunk * tile + %q)} }`.
-Only loops whose lanes are independent: a reduction would change its tree. Next: printers and the pool, which splits
-the grid.
+(%chunk) in (ceil(%n / tile)) { kernel.lanes (%q) in (min(tile, %n - %chunk * tile)) {f(%chunk * tile + %q)} }`. Only
+loops whose lanes are independent: a reduction would change its tree. Kernels of a GPU, whose blocks are wide, stay.
+Next: printers and the pool, which splits the grid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SplitLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and (found := _only_loop(func)):
+            if isinstance(func, FuncOp) and not func.is_for_gpu and (found := _only_loop(func)):
                 grid, loop = found
                 heavy = any(isinstance(o, scf.ForOp) for o in loop.walk())
                 lanes = func.attributes.get("lanes")

@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from pelton.dialects import dims
 from pelton.dialects.kernel.types import BufType
-from pelton.dialects.types import DimsAttr
+from pelton.dialects.types import GPU, DimsAttr
 
 INDEX = IndexType()
 KINDS = ("add", "mul", "max", "min")
@@ -45,7 +45,8 @@ class FuncOp(IRDLOperation):
     """`kernel.func @f(%x : !kernel.buf<[n], f32>) sizes [n] {…}`: a kernel over buffers.
 
     Its parameters are the buffers, then the symbols of `sizes` in their order; a launch binds both by position.
-    Schedule choices (`lanes`, `threads`) stand in the attributes.
+    Schedule choices (`lanes`, `threads`) stand in the attributes; so does `device = "gpu"` where that is the kind of
+    device it is for.
     """
 
     name = "kernel.func"
@@ -53,6 +54,11 @@ class FuncOp(IRDLOperation):
     sizes = prop_def(DimsAttr)
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), NoTerminator())
+
+    @property
+    def is_for_gpu(self) -> bool:
+        """Whether it is to become PTX."""
+        return self.attributes.get("device") == StringAttr(GPU)
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:

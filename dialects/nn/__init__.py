@@ -9,6 +9,7 @@
 | `sort.py` | top_k and its forms, take_along_axis |
 | `norm.py`, `matmul.py`, `creation.py` | norms; products; constants, weights, ranges |
 | `buffers.py` | mutable memory: buffer_create, load, store, store_slice |
+| `placement.py` | transfer, between devices |
 | `messages.py` | assert and trace, which compute nothing |
 | `group.py`, `custom.py` | what becomes one kernel; ops of the user's |
 
@@ -33,6 +34,7 @@ from pelton.dialects.nn.matmul import MatmulOp, PackedMatmulOp, PackOp
 from pelton.dialects.nn.messages import AssertOp, TraceOp
 from pelton.dialects.nn.movement import BroadcastToOp, PermuteOp, RebindOp, ReshapeOp
 from pelton.dialects.nn.norm import LayerNormOp, LogsoftmaxOp, RmsNormOp, SoftmaxOp
+from pelton.dialects.nn.placement import TransferOp
 from pelton.dialects.nn.reduce import MaxOp, MinOp, ProdOp, SumOp
 from pelton.dialects.nn.rows import ROWS
 from pelton.dialects.nn.select import CastOp, GeluOp, WhereOp
@@ -51,7 +53,7 @@ OPS: tuple[type[NnOp], ...] = (
     TopKOp, TopKSelectOp, TopKSortOp, TakeAlongAxisOp,
     ConstantOp, WeightOp, IotaOp, DimOp, RangeOp, ShapeToTensorOp,
     BufferCreateOp, LoadOp, StoreOp, StoreSliceOp,
-    AssertOp, TraceOp,
+    AssertOp, TraceOp, TransferOp,
 )  # fmt: skip
 BY_NAME: Mapping[str, type[NnOp]] = {op.name.removeprefix("nn."): op for op in OPS}
 """The op classes by the names in the text, without `nn.`."""
@@ -105,6 +107,7 @@ __all__ = [
     "TopKSelectOp",
     "TopKSortOp",
     "TraceOp",
+    "TransferOp",
     "WeightOp",
     "WhereOp",
     "YieldOp",

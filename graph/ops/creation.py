@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import StringAttr
+
 from pelton.dialects import dims as algebra
 from pelton.dialects.nn.shapes import at_most
 from pelton.dialects.types import DimsAttr
@@ -120,14 +122,17 @@ def _scalar(argument: str, x: Any, dtype: DType, device: DeviceRef) -> TensorVal
 
 
 def transfer_to(x: TensorLike, device: DeviceRef) -> TensorValue:
-    """`x` on `device`; itself where it is there. ValueError for another device: a model runs on one."""
+    """`x` in the memory of `device`; itself where it is there.
+
+    What is moved there is computed there: ops run where their operands are. A weight is moved once, when the model is
+    loaded.
+
+    >>> with Graph("g", input_types=[TensorType(DType.float32, ["n"], DeviceRef.CPU())]) as g:
+    ...     x = ops.transfer_to(g.inputs[0], DeviceRef.GPU(0))
+    ...     g.output((x * 2.0).to(DeviceRef.CPU()))
+    """
     op = "ops.transfer_to"
     value, place = tensor(op, "x", x), DeviceRef.from_device(device)
-    if value.device != place:
-        raise wrong(
-            f"{op}: a model runs on one device",
-            str(value.device),
-            str(place),
-            "declare inputs and weights on that device",
-        )
-    return value
+    if value.device == place:
+        return value
+    return emit(op, "transfer", value, device=StringAttr(str(place)))

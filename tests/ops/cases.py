@@ -145,6 +145,7 @@ CALLS: dict[str, list[Call]] = {
     ],
     "where": [Call("where", [[N, M]] * 3, [i1, t, t]) for t in TESTED],
     "gelu": [Call("gelu", [[N, M]], [t], {"approximate": StringAttr(a)}) for t in FLOATS for a in GELUS],
+    "transfer": each("transfer", [[N, M]], TESTED, device=StringAttr("cpu:0")),
     "reshape": each("reshape", [[N, M, 2]], TESTED, shape=sizes(dims.mul(N, M), 2)),
     "permute": [
         *each("permute", [[N, M]], TESTED, order=sizes(1, 0)),
