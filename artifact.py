@@ -23,7 +23,7 @@ from pelton.support.errors import ArtifactError
 from pelton.support.files import read_file, write_atomically
 
 MAGIC = b"\x93PELTON\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ABI_VERSION = 3
 PRELUDE = struct.Struct("<8sIIQQ32s")
 ALIGNMENT = 64
@@ -51,10 +51,19 @@ class Constant(NamedTuple):
 
 
 class KernelCode(NamedTuple):
-    """Object code of one function; `name` is its symbol."""
+    """Code of one function, `name`: object code, or PTX to be launched with blocks of `threads` threads."""
 
     name: str
     code: bytes
+    threads: int = 0
+    """0 for object code."""
+    pointers: int = 0
+    """How many of the PTX's parameters are addresses; they come first."""
+
+    @property
+    def is_ptx(self) -> bool:
+        """Whether a GPU runs it."""
+        return self.threads > 0
 
 
 class Artifact(NamedTuple):
@@ -62,8 +71,10 @@ class Artifact(NamedTuple):
 
     Arguments of `init`: weights, constants. Arguments of `main`: inputs, weights, constants, init's outputs.
     `target` is for people; `cpu_features` (LLVM's names) are what the code needs; `llvmlite` is the range of versions,
-    first included, last not, that may map it. `text` is the plan as IR, for people. `places` tells the user's
-    line of the ops that a run can have something to say about, by their numbers.
+    first included, last not, that may map it. `architecture` ("sm_90") is the least that the PTX needs, empty where
+    there is none. `walker` walks programs that are the host's alone; those that use other devices have none. `text` is
+    the plan as IR, for people. `places` tells the user's line of the ops that a run can have something to say about, by
+    their numbers.
     """
 
     name: str
@@ -77,9 +88,17 @@ class Artifact(NamedTuple):
     init: Program
     main: Program
     kernels: tuple[KernelCode, ...]
-    walker: KernelCode
+    walker: KernelCode | None
     text: str = ""
     places: tuple[tuple[int, str], ...] = ()
+    architecture: str = ""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices it runs on, the host first."""
+        infos = (*self.inputs, *self.outputs, *self.weights, *(c.info for c in self.constants))
+        used = ("cpu:0", *self.init.devices, *self.main.devices, *(info.device for info in infos))
+        return tuple(dict.fromkeys(used))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all. Raises OSError where it cannot be written."""
@@ -138,6 +157,10 @@ def verify(artifact: Artifact) -> None:
             )
         if missing := [name for name in program.kernels if name not in known]:
             raise ValueError(f"{part} launches {', '.join(missing)}, for which there is no code")
+    if (artifact.walker is None) != (len(artifact.devices) > 1):
+        raise ValueError("it has a walker and uses other devices than the host, or neither")
+    if any(kernel.is_ptx for kernel in artifact.kernels) and not artifact.architecture:
+        raise ValueError("it has PTX, and does not say for which architecture")
     if len(artifact.main.outputs) != len(artifact.outputs):
         raise ValueError(f"main has {len(artifact.main.outputs)} outputs, {len(artifact.outputs)} are described")
     for given, info in zip(artifact.main.outputs, artifact.outputs, strict=True):
@@ -165,7 +188,8 @@ def _words(program: Program) -> list[bytes]:
 
 
 def _sections(artifact: Artifact) -> list[bytes]:
-    codes = [kernel.code for kernel in (artifact.walker, *artifact.kernels)]
+    walker = artifact.walker.code if artifact.walker is not None else b""
+    codes = [walker, *(kernel.code for kernel in artifact.kernels)]
     return [*_words(artifact.init), *_words(artifact.main), *codes, *(c.data for c in artifact.constants)]
 
 
@@ -174,13 +198,13 @@ def _header(artifact: Artifact) -> dict[str, Any]:
     bare = artifact._replace(
         init=artifact.init._replace(prologue=(), body=()),
         main=artifact.main._replace(prologue=(), body=()),
-        walker=artifact.walker._replace(code=b""),
+        walker=None,
         kernels=(),
         constants=(),
     )
     return _plain(bare) | {
-        "walker": artifact.walker.name,
-        "kernels": [kernel.name for kernel in artifact.kernels],
+        "walker": artifact.walker.name if artifact.walker is not None else None,
+        "kernels": [[kernel.name, kernel.threads, kernel.pointers] for kernel in artifact.kernels],
         "constants": [_plain(constant.info) for constant in artifact.constants],
     }
 
@@ -231,13 +255,17 @@ def _program(row: Mapping[str, Any], prologue: bytes, body: bytes) -> Program:
         tuple(array("q", body)),
         tuple(row["arguments"]),
         _each(row["dims"], lambda dim: SizeOf(**dim)),
-        _each(row["outputs"], lambda out: Output(out["pointer"], DType(out["dtype"]), tuple(out["dims"]))),
+        _each(
+            row["outputs"], lambda out: Output(out["pointer"], DType(out["dtype"]), tuple(out["dims"]), out["device"])
+        ),
         Arena(**row["arena"]) if row["arena"] else None,
         tuple(row["kernels"]),
         _each(row["sites"], _site),
         _each(row["costs"], lambda cost: Cost(_polynomial(cost["bytes"]), _polynomial(cost["flops"]))),
         Reports(**row["reports"]) if row["reports"] else None,
         row["ring"],
+        tuple(row["devices"]),
+        _each(row["elsewhere"], lambda each: Arena(**each) if "size" in each else Reports(**each)),
     )
 
 
@@ -264,8 +292,9 @@ def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:
         constants=tuple(Constant(_tensor(row), data) for row, data in zip(constants, datas, strict=True)),
         init=_program(header["init"], sections[0], sections[1]),
         main=_program(header["main"], sections[2], sections[3]),
-        kernels=tuple(KernelCode(name, code) for name, code in zip(kernels, codes, strict=True)),
-        walker=KernelCode(header["walker"], sections[4]),
+        kernels=tuple(KernelCode(name, code, *rest) for (name, *rest), code in zip(kernels, codes, strict=True)),
+        walker=None if header["walker"] is None else KernelCode(header["walker"], sections[4]),
         text=header["text"],
         places=tuple((number, place) for number, place in header["places"]),
+        architecture=header["architecture"],
     )

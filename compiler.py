@@ -20,16 +20,19 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from pelton.artifact import Artifact, Constant, KernelCode, TensorInfo
-from pelton.codegen.cpu.sources import cpu_source
+from pelton.codegen.backend import Backend
+from pelton.codegen.cpu.backend import CpuBackend
 from pelton.codegen.cpu.target import CpuTarget
-from pelton.codegen.key import object_key, walker_key
+from pelton.codegen.cuda.backend import CudaBackend
+from pelton.codegen.key import walker_key
 from pelton.codegen.plan import Encoder
 from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
 from pelton.dialects.check import check_module, location_text
 from pelton.dialects.context import new_context
 from pelton.dialects.places import number_ops, placed
-from pelton.dialects.signature import Signature, describe
+from pelton.dialects.signature import Signature, describe, devices_of
+from pelton.dialects.types import GPU, HOST
 from pelton.failures import Attempt
 from pelton.passes.apply_assert_level import ApplyAssertLevel
 from pelton.passes.apply_log_level import ApplyLogLevel
@@ -41,6 +44,7 @@ from pelton.passes.insert_barriers import InsertBarriers
 from pelton.passes.insert_marks import InsertMarks
 from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.outline_constants import OutlineConstants, outlined
+from pelton.passes.place_on import PlaceOn
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
@@ -61,8 +65,10 @@ def level_passes(options: Options = DEFAULTS) -> list[ModulePass]:
     return [ApplyAssertLevel(options.assert_level.value), ApplyLogLevel(options.log_level.value)]
 
 
-def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
-    """The passes for a CPU target, in order; levels and choices are theirs."""
+def passes_for(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
+    """The passes, in order; levels and choices are theirs. What is on the host is made for a CPU target, what is on a
+    GPU for that: each pass looks where a value is.
+    """
     return [
         *level_passes(options),
         # graph: still tensors, so rewrites are cheap and need no proof about memory
@@ -79,6 +85,7 @@ def cpu_passes(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
         LowerGroups(),  # loops and memory appear here; equal kernels become one
         SplitLanes(),  # one long row becomes many items, which the pool can share
         AssignBuffers(),  # after whatever makes a launch: it needs all of them, and every size
+        InsertBarriers(GPU),  # after results came to stand where operands were; it looks at every access there is
         *([InsertMarks(options.profiling)] if options.profiling != "off" else []),  # last: nothing comes between
     ]
 
@@ -89,27 +96,13 @@ def choices(options: Options) -> tuple[str, str]:
 
 
 def cuda_passes(options: Options = DEFAULTS) -> list[ModulePass]:
-    """The passes for a GPU, in order; what they share with a CPU stands where it does there."""
-    return [
-        *level_passes(options),
-        Simplify(),
-        ExpandOps(),
-        *level_passes(options),
-        Simplify(),
-        OutlineConstants(),
-        ChooseKernels("cuda", *choices(options)),  # operands stay as they are
-        SplitInit(),
-        DeadCodeElimination(),
-        FuseGroups(),
-        LowerGroups(),
-        AssignBuffers(),  # before the barriers: results may now stand where operands were
-        InsertBarriers(),  # last: it looks at every access there is
-    ]
+    """The passes that make all of a module for a GPU, wherever its graph has it."""
+    return [PlaceOn(f"{GPU}:0"), *passes_for("baseline", options)]
 
 
 PIPELINES: dict[str, str] = {
     "graph": "simplify,expand-ops,simplify",
-    **{f"cpu-{name}": ",".join(str(p) for p in cpu_passes(name)) for name in ("avx512", "avx2", "baseline")},
+    **{f"cpu-{name}": ",".join(str(p) for p in passes_for(name)) for name in ("avx512", "avx2", "baseline")},
     "cuda": ",".join(str(p) for p in cuda_passes()),
 }
 """What `pelton-opt -p` takes by name."""
@@ -137,7 +130,10 @@ class Compiled:
 
 @dataclass(eq=False)
 class Compilation:
-    """One run of the path over a copy of `module`."""
+    """One run of the path over a copy of `module`.
+
+    `architecture` ("sm_90") is that of the GPUs it names, as far as they have one in common.
+    """
 
     module: ModuleOp
     target: CpuTarget
@@ -145,11 +141,13 @@ class Compilation:
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     name: str = "model"
     options: Options = DEFAULTS
+    architecture: str = ""
 
     def __post_init__(self) -> None:
-        self.pipeline = cpu_passes(self.target.name, self.options)
+        self.pipeline = passes_for(self.target.name, self.options)
         self.attempt = Attempt(self.name, self.module, self.pipeline)
-        self.sight = Sight(self.name, self.target)
+        self.host: Backend = CpuBackend(self.target)
+        self.sight = Sight(self.name, "+".join(filter(None, (self.target.name, self.architecture))))
         self.places: dict[str, str] = {}
         self.edited: set[str] = set()
 
@@ -163,16 +161,17 @@ class Compilation:
         with stage("source"):
             sources = {name: self.source(f) for name, f in functions.items()}
         with stage("object code"):
-            codes = self.objects(list(sources.values()))
+            kernels = [self.kernel(sources[name], self.backend(f)) for name, f in functions.items()]
         with stage("plan"):
             constants = [*(Constant(i, self.bytes_of(i)) for i in infos.constants), *outlined(module)]
             stored = [*(i.name for i in infos.weights), *(c.info.name for c in constants)]
             places = argument_places(plans, len(infos.inputs), stored)
             init, main = (self.program(Encoder(plans[n], functions, sources), p) for n, p in places.items())
+        native = not self.accelerated or not all(f.is_for_gpu for f in functions.values())
         artifact = Artifact(
             name=self.name,
-            target=self.target.name,
-            cpu_features=tuple(sorted(self.target.required)),
+            target="+".join(dict.fromkeys(self.backend(f).name for f in functions.values())) or self.target.name,
+            cpu_features=tuple(sorted(self.target.required)) if native else (),
             llvmlite=("0.50", "0.51"),
             inputs=infos.inputs,
             outputs=infos.outputs,
@@ -180,9 +179,10 @@ class Compilation:
             constants=tuple(constants),
             init=init,
             main=main,
-            kernels=tuple(KernelCode(s.name, codes[s.name]) for s in sources.values()),
-            walker=self.walker(),
+            kernels=tuple(kernels),
+            walker=None if self.accelerated else self.walker(),
             text="\n".join(str(p) for p in plans.values()),
+            architecture=self.architecture if any(k.is_ptx for k in kernels) else "",
         )
         return Compiled(placed(artifact, self.module), tuple(sources.values()))
 
@@ -191,8 +191,22 @@ class Compilation:
         """What goes in and out, read off the input. Raises CompileError for one that breaks a rule of its dialect."""
         check_module(self.module)
         signature = describe(self.module, self.constants)
-        signature.require_device("cpu:0")
+        if self.accelerated and not self.architecture:
+            raise CompileError(
+                f"the model runs on {', '.join(self.accelerated)}, and nothing says which GPU that is",
+                remedy="give the session its devices: InferenceSession(devices=[Accelerator()]); without one, set "
+                "PELTON_TARGET to an architecture such as sm_90",
+            )
         return signature
+
+    @cached_property
+    def accelerated(self) -> tuple[str, ...]:
+        """The devices other than the host that the model names."""
+        return tuple(name for name in devices_of(self.module) if name != HOST)
+
+    def backend(self, function: kernel.FuncOp) -> Backend:
+        """What makes the code of a kernel."""
+        return CudaBackend.named(self.architecture) if function.is_for_gpu else self.host
 
     def bytes_of(self, info: TensorInfo) -> bytes:
         return self.constants[info.name].tobytes()
@@ -218,42 +232,39 @@ class Compilation:
     # code
     def source(self, function: kernel.FuncOp) -> Source:
         """The text of a kernel: printed, or taken from the folder of edited ones."""
-        place = location_text(function)
+        place, backend = location_text(function), self.backend(function)
         name = function.sym_name.data
-        source = self.printed("numba-cpu", name, place, lambda: cpu_source(function, self.target.name))
+        text, _ = backend.printers(name)
+        source = self.printed(text, name, place, lambda: backend.source(function))
         if (found := edited(f"{source.name}.py")) is not None:
             path, text = found
             place, source = str(path), replace(source, text=text)
             self.edited.add(source.name)
         self.places[source.name] = place
-        self.sight.source(source, source.name in self.edited)
+        self.sight.source(source, backend, source.name in self.edited)
         return source
 
-    def objects(self, sources: Sequence[Source]) -> dict[str, bytes]:
-        """Object code per kernel: from the cache, else compiled and put there."""
-        keys = {s.name: object_key(s, self.target) for s in sources}
-        codes = {name: code for name, key in keys.items() if (code := self.store.get(key)) is not None}
-        for source in sources:
-            if source.name not in codes:
-                with stage(f"compile {source.name}"):
-                    codes[source.name] = self.object_code(source)
-                self.store.put(keys[source.name], codes[source.name])
-            self.sight.assembly(source, source.name in self.edited)
-        return codes
+    def kernel(self, source: Source, backend: Backend) -> KernelCode:
+        """The code of a kernel: from the cache, else compiled and put there."""
+        key = backend.key(source)
+        data = self.store.get(key)
+        if data is None:
+            _, code = backend.printers(source.name)
+            with stage(f"compile {source.name}"):
+                data = self.printed(code, source.name, self.places[source.name], lambda: backend.compile(source))
+            self.store.put(key, data)
+        self.sight.code(source, backend, source.name in self.edited)
+        return backend.code(source, data)
 
-    def object_code(self, source: Source) -> bytes:
-        from pelton.codegen.cpu.compile import compile_sources  # Numba: only where something is missing
-
-        place = self.places[source.name]
-        return self.printed("asm", source.name, place, lambda: compile_sources([source], self.target)[source.name])
-
-    def printed(self, target: str, name: str, place: str, make: Callable[[], T]) -> T:
-        """What `make` makes of the kernel `name`. Raises CompileError naming it and the line it came from."""
+    def printed(self, printer: str, name: str, place: str, make: Callable[[], T]) -> T:
+        """What `make` makes of the kernel `name`, as `pelton-opt -t` would. Raises CompileError naming it and the line
+        it came from.
+        """
         try:
             return make()
         except Exception as error:
-            printer = f"{target}{{cpu={self.target.name} kernel={name}}}"
-            raise self.attempt.in_print(f"{target} of kernel {name}", printer, place, error) from error
+            stage = f"{printer.partition('{')[0]} of kernel {name}"
+            raise self.attempt.in_print(stage, printer, place, error) from error
 
     def program(self, encoder: Encoder, places: Sequence[int | None]) -> Program:
         try:
@@ -287,4 +298,4 @@ def argument_places(
     return {"init": init, "main": [*range(inputs), *main, *range(inputs, inputs + prepared)]}
 
 
-__all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cpu_passes", "cuda_passes"]
+__all__ = ["PIPELINES", "Compilation", "CompileError", "Compiled", "ObjectStore", "cuda_passes", "passes_for"]

@@ -14,7 +14,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from pelton.codegen.cpu.target import CpuTarget
+from pelton.codegen.backend import Backend
 from pelton.codegen.source import Source
 from pelton.dialects import plan
 from pelton.dialects.nn import GroupOp, YieldOp
@@ -39,10 +39,10 @@ class Group:
 
 @dataclass(eq=False)
 class Sight:
-    """The eyes of one compilation called `name`, for one target."""
+    """The eyes of one compilation called `name`, for a target."""
 
     name: str
-    target: CpuTarget
+    target: str
     dump: Dump = field(init=False)
     groups: list[Group] = field(default_factory=list[Group])
 
@@ -62,27 +62,23 @@ class Sight:
             if isinstance(previous, FuseGroups):
                 self.groups = list(_groups(module))
             elif isinstance(previous, LowerGroups):
-                trace.tell(knobs.CHOICES, f"choices for {self.target.name}", _table(self.groups, _launched(module)))
+                trace.tell(knobs.CHOICES, f"choices for {self.target}", _table(self.groups, _launched(module)))
 
-    def source(self, source: Source, edited: bool) -> None:
+    def source(self, source: Source, backend: Backend, edited: bool) -> None:
         """The text of a kernel, as it is going to be compiled."""
-        command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('numba-cpu', source)}"
+        printer, _ = backend.printers(source.name)
+        command = "" if edited else f"pelton-opt {self.dump.last()} -t {shlex.quote(printer)}"
         self.dump.beside(source.name, ".py", source.text, command)
         trace.tell(knobs.SOURCE, f"{'edited source' if edited else 'source'} of {source.name}", source.text)
 
-    def assembly(self, source: Source, edited: bool) -> None:
+    def code(self, source: Source, backend: Backend, edited: bool) -> None:
         """What the kernel becomes; compiles it for this alone, where somebody wants to see it."""
         if self.dump.folder is None and not trace.telling(knobs.ASSEMBLY):
             return
-        from pelton.codegen.cpu.compile import assembly
-
-        text = assembly(source, self.target)
-        command = "" if edited else f"pelton-opt {self.dump.last()} -t {self._printer('asm', source)}"
-        self.dump.beside(source.name, ".s", text, command)
-        trace.tell(knobs.ASSEMBLY, f"assembly of {source.name} for {self.target.name}", text)
-
-    def _printer(self, target: str, source: Source) -> str:
-        return shlex.quote(f"{target}{{cpu={self.target.name} kernel={source.name}}}")
+        text, (_, printer) = backend.readable(source), backend.printers(source.name)
+        command = "" if edited else f"pelton-opt {self.dump.last()} -t {shlex.quote(printer)}"
+        self.dump.beside(source.name, backend.suffix, text, command)
+        trace.tell(knobs.ASSEMBLY, f"assembly of {source.name} for {backend.name}", text)
 
 
 def _groups(module: ModuleOp) -> Iterator[Group]:

@@ -8,9 +8,9 @@ cache never does.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ MODEL_FILES = (
 )  # fmt: skip
 """What an artifact depends on beside the folders of the compiler."""
 COMPILERS = ("numba", "llvmlite", "numpy")
+PTX_COMPILERS = ("numba-cuda", "nvidia-nvvm")
 
 
 @cache
@@ -46,27 +47,36 @@ def object_key(source: Source, target: CpuTarget) -> str:
     return digest.hexdigest()
 
 
+def ptx_key(source: Source, architecture: str) -> str:
+    """The name under which the PTX of `source` for `architecture` is kept."""
+    digest = hashlib.blake2b(toolchain(), digest_size=24)
+    versions = [f"{package}=={_version(package)}" for package in PTX_COMPILERS]
+    for part in (repr(source), architecture, *versions):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
 def walker_key(target: CpuTarget) -> str:
     """The name under which the plan walker's object code for `target` is kept."""
     return hashlib.blake2b(toolchain() + b"walker" + target.name.encode(), digest_size=24).hexdigest()
 
 
-def model_key(text: str, constants: Mapping[str, Any], target: CpuTarget, options: Options) -> str:
+def model_key(text: str, constants: Mapping[str, Any], targets: Sequence[str], options: Options) -> str:
     """The name under which the artifact of a whole model is kept: what the graph says, and all of the compiler.
 
-    `constants`: name → NumPy array.
+    `constants`: name → NumPy array. `targets`: the names of what code is made for.
     """
     digest = hashlib.blake2b(toolchain("dialects", "passes"), digest_size=24)
-    for file in (
-        "compiler.py",
-        "artifact.py",
-        "program.py",
-        "program_builder.py",
-        "support/levels.py",
-        "support/options.py",
-    ):
+    for file in MODEL_FILES:
         digest.update((ROOT / file).read_bytes())
-    for part in (text, target.name, repr(options)):
+    for part in (text, *targets, repr(options)):
         digest.update(part.encode() + b"\0")
     for name, value in constants.items():
         digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())

@@ -88,6 +88,7 @@ def _folder(text: str) -> Path:
 LOG_LEVELS = tuple(LogLevel.__members__)
 ASSERT_LEVELS = tuple(AssertLevel.__members__)
 CPU_CAPS = ("baseline", "avx2", "avx512")
+GPU_TARGETS = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
 MAX_THREADS = 4096
 
 DUMP: Knob[Path | None] = Knob(
@@ -129,10 +130,11 @@ NUM_THREADS: Knob[int | None] = Knob(
 )
 TARGET: Knob[str | None] = Knob(
     name="PELTON_TARGET",
-    description="the best CPU instruction set to use; by default the best the host has",
+    description="the best CPU instruction set to use (by default the best the host has), or the GPU to compile for "
+    "where none is at hand",
     default=None,
-    expected="one of " + ", ".join(CPU_CAPS),
-    parse=_one_of(CPU_CAPS),
+    expected="one of " + ", ".join((*CPU_CAPS, *GPU_TARGETS)),
+    parse=_one_of((*CPU_CAPS, *GPU_TARGETS)),
 )
 LOG_LEVEL: Knob[str] = Knob(
     name="PELTON_LOG_LEVEL",
@@ -187,6 +189,18 @@ knobs: dict[str, Knob[object]] = {
         INTERPRET,
     )
 }
+
+
+def cpu_target() -> str | None:
+    """The CPU instruction set that `PELTON_TARGET` names."""
+    name = TARGET.value()
+    return name if name in CPU_CAPS else None
+
+
+def gpu_target() -> str:
+    """The GPU architecture that `PELTON_TARGET` names; empty where it names none."""
+    name = TARGET.value()
+    return name if name in GPU_TARGETS else ""
 
 
 def cache_folder() -> Path:

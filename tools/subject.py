@@ -70,7 +70,7 @@ def chosen_target(name: str | None) -> CpuTarget:
     from pelton.runtime.loader import host_features
     from pelton.support import knobs
 
-    return target_named(name) if name is not None else target_for(host_features(), knobs.TARGET.value())
+    return target_named(name) if name is not None else target_for(host_features(), knobs.cpu_target())
 
 
 def open_model(path: Path, extensions: Sequence[str] = ()) -> Subject:

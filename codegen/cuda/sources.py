@@ -6,6 +6,7 @@ text is printed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +18,6 @@ from pelton.codegen.source import Source
 from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
 from pelton.kernels import top_k
-from pelton.support.errors import CompileError
 
 SCHEDULES: dict[str, Schedule] = {
     "matmul": MATMUL,
@@ -31,22 +31,23 @@ def cuda_source(func: FuncOp) -> Source:
     return CudaPrinter(func, SCHEDULES).source()
 
 
-def print_numba_cuda(module: ModuleOp, out: IO[str]) -> None:
-    """The Numba CUDA source of every kernel, in order."""
-    out.write("\n\n".join(cuda_source(func).text for func in kernels_of(module)))
+def cuda_sources(module: ModuleOp, kernel: str = "") -> Iterator[Source]:
+    """The text of every kernel of a module that is for a GPU or does not say, or of the one called `kernel`."""
+    kernels = kernels_of(module)
+    marked = [func for func in kernels if func.is_for_gpu]
+    sources = (cuda_source(func) for func in marked or kernels)
+    return (source for source in sources if kernel in ("", source.name))
 
 
-def print_ptx(module: ModuleOp, out: IO[str], *, cc: float = 9.0) -> None:
-    """The PTX of every kernel for a compute capability, in order."""
-    try:
-        from pelton.codegen.cuda.compile import compile_ptx
-    except ModuleNotFoundError as error:
-        raise CompileError(
-            "PTX is compiled by numba-cuda, which is not installed",
-            got=str(error),
-            remedy="pip install 'pelton[cuda]' (in a clone: pip install -e '.[cuda]')",
-        ) from error
+def print_numba_cuda(module: ModuleOp, out: IO[str], *, kernel: str = "") -> None:
+    """The Numba CUDA source of every kernel, or of the one called `kernel`."""
+    out.write("\n\n".join(source.text for source in cuda_sources(module, kernel)))
+
+
+def print_ptx(module: ModuleOp, out: IO[str], *, cc: float = 9.0, kernel: str = "") -> None:
+    """The PTX of every kernel, or of the one called `kernel`, for a compute capability."""
+    from pelton.codegen.cuda.backend import CudaBackend
 
     major, minor = divmod(round(cc * 10), 10)
-    texts = (compile_ptx(cuda_source(func), cc=(major, minor)) for func in kernels_of(module))
-    out.write("\n".join(texts))
+    backend = CudaBackend((major, minor))
+    out.write("\n".join(backend.readable(source) for source in cuda_sources(module, kernel)))
