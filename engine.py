@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
@@ -166,8 +167,9 @@ class InferenceSession:
             source = _source(model)
             if knobs.INTERPRET.value():
                 return Model(_interpreted(source, self._options, weights_registry))
-            artifact = _compiled(source, self._options, lambda i: bound.extend(bind_weights(i, weights_registry)))
-        return Model(NativeExecutable(artifact, bound, threads=self._threads))
+            bind = partial(_bind, bound, weights_registry)
+            artifact = _compiled(source, self._options, self._architecture(), bind)
+        return self._model(artifact, bound)
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
         """Compile without weights. A `.pelton` file is read: it is compiled. Raises RuntimeError as `load` does."""
@@ -175,7 +177,7 @@ class InferenceSession:
             return CompiledModel(Artifact.load(model))
         with _compiler():
             _provide(self._extensions)
-            return CompiledModel(_compiled(_source(model), self._options, lambda infos: None))
+            return CompiledModel(_compiled(_source(model), self._options, self._architecture(), lambda infos: None))
 
     def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
         """A model from a compiled graph, or the path of a `.pelton` file, and its weights; as often as you like.
@@ -192,7 +194,19 @@ class InferenceSession:
             )
         artifact = compiled.artifact
         weights = bind_weights(artifact.weights, weights_registry)
-        return Model(NativeExecutable(artifact, weights, threads=self._threads))
+        return self._model(artifact, weights)
+
+    def _model(self, artifact: Artifact, weights: list[Buffer]) -> Model:
+        if len(artifact.devices) == 1:
+            return Model(NativeExecutable(artifact, weights, threads=self._threads))
+        from pelton.runtime.device_executable import DeviceExecutable  # where there is a device other than the host
+
+        return Model(DeviceExecutable(artifact, weights, {device.name: device for device in self._devices}))
+
+    def _architecture(self) -> str:
+        """What code for the session's GPUs must be made for: the least of them; without any what PELTON_TARGET says."""
+        known = sorted((d.architecture_name for d in self._devices if not d.is_host), key=lambda name: int(name[3:]))
+        return known[0] if known else knobs.gpu_target()
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"
@@ -259,7 +273,13 @@ class _Source(NamedTuple):
     path: str = ""
 
 
-def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInfo, ...]], None]) -> Artifact:
+def _bind(bound: list[Buffer], registry: Weights | None, infos: tuple[TensorInfo, ...]) -> None:
+    bound.extend(bind_weights(infos, registry))
+
+
+def _compiled(
+    source: _Source, options: Options, architecture: str, bind: Callable[[tuple[TensorInfo, ...]], None]
+) -> Artifact:
     """The artifact, from the cache or compiled now; `bind` sees the model's weights before anything is compiled."""
     from pelton.codegen.cpu.target import target_for
     from pelton.codegen.key import model_key
@@ -267,11 +287,11 @@ def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInf
 
     with _naming(source.path):
         require_bodies(source.module)  # kept code does not need them, but what runs must not depend on the cache
-    target = target_for(host_features(), knobs.TARGET.value())
+    target = target_for(host_features(), knobs.cpu_target())
     store = ObjectCache(knobs.cache_folder())
     edited = knobs.OVERRIDE.value() is not None
     watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or edited
-    key = model_key(str(source.module), source.constants, target, options)
+    key = model_key(str(source.module), source.constants, (target.name, architecture), options)
     kept = None if watched else _kept(store, key)
     if kept is not None:
         from pelton.dialects.places import placed
@@ -280,7 +300,7 @@ def _compiled(source: _Source, options: Options, bind: Callable[[tuple[TensorInf
         return placed(kept._replace(name=source.name), source.module)
     from pelton.compiler import Compilation
 
-    compilation = Compilation(source.module, target, store, source.constants, source.name, options)
+    compilation = Compilation(source.module, target, store, source.constants, source.name, options, architecture)
     with _naming(source.path):
         bind(compilation.signature.weights)
         artifact = compilation.run().artifact
@@ -299,13 +319,19 @@ def _kept(store: ObjectCache, key: str) -> Artifact | None:
 
 def _interpreted(source: _Source, options: Options, registry: Weights | None) -> InterpretedModel:
     from pelton.dialects.nn.custom import require_bodies
-    from pelton.dialects.signature import describe
+    from pelton.dialects.signature import describe, devices_of
     from pelton.interpreted import InterpretedModel, at_levels
 
     with _naming(source.path):
         require_bodies(source.module)
         signature = describe(source.module, source.constants)
-        signature.require_device("cpu:0")
+        if (devices := devices_of(source.module)) != (CPU().name,):
+            raise CompileError(
+                "the interpreter runs on the host only",
+                expected=CPU().name,
+                got=", ".join(devices),
+                remedy="unset PELTON_INTERPRET",
+            )
     weights = bind_weights(signature.weights, registry)
     named = {i.name: w.to_numpy() for i, w in zip(signature.weights, weights, strict=True)} | dict(source.constants)
     return InterpretedModel(source.name, signature.inputs, signature.outputs, at_levels(source.module, options), named)

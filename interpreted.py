@@ -8,7 +8,7 @@ the graph's own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from pelton.program import Site
 from pelton.runtime import messages
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.capture import Obstacle
+from pelton.runtime.device import Device
+from pelton.runtime.executable import ALONE
 from pelton.runtime.launches import INPUT, NUMBER, OUTPUT, Argument, LaunchRecord, Recording
 from pelton.runtime.memory import array_over
 from pelton.runtime.plan import Shapes
@@ -54,6 +56,7 @@ class InterpretedModel:
     module: ModuleOp
     weights: Mapping[str, Any]
     obstacle: Obstacle | None = None
+    devices: Mapping[str, Device] = field(default_factory=lambda: ALONE)
 
     def run(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
         """The outputs for arguments at these addresses, in new memory even where the graph returns what it is given.

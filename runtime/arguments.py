@@ -18,24 +18,25 @@ from numpy import ndarray
 from pelton.artifact import TensorInfo
 from pelton.dtype import DType
 from pelton.runtime.buffer import Buffer, alias_any
-from pelton.runtime.device import HOST
+from pelton.runtime.device import HOST, Device
 from pelton.runtime.dlpack import NotOnHost
 from pelton.runtime.layout import bytes_of, describe, overlaps
 from pelton.runtime.plan import Shapes
 from pelton.support.errors import ArgumentError, ArgumentTypeError
 
-Expected = tuple[int, TensorInfo, DType | None, object, int, bool]
+Expected = tuple[int, TensorInfo, DType | None, object, int, bool, Device]
 """One input of a model, and what an argument must be to need no closer look: position, description, the type of buffers
 (None where more than the type must be seen to), the NumPy dtype of arrays (None where NumPy itself has none), the bits
-of an address that must be 0, whether read-only memory will do. A plain tuple, which Python takes apart faster.
+of an address that must be 0, whether read-only memory will do, the device. A plain tuple, which Python takes apart
+faster.
 """
 
 
-def expected_of(position: int, info: TensorInfo) -> Expected:
+def expected_of(position: int, info: TensorInfo, device: Device) -> Expected:
     """The input as `locate` takes it."""
-    here = info.device == HOST.name
+    here = device is HOST
     real = info.dtype.to_numpy() if here and not info.dtype.name.startswith(FOREIGN) else None
-    return position, info, info.dtype if here else None, real, info.dtype.size_in_bytes - 1, not info.mutable
+    return position, info, info.dtype if here else None, real, info.dtype.size_in_bytes - 1, not info.mutable, device
 
 
 byte_at: Any = c_char.from_buffer
@@ -50,7 +51,7 @@ def locate(arguments: Sequence[Any], expected: Sequence[Expected], kept: list[Bu
     """
     addresses: list[int] = []
     shapes: list[tuple[int, ...]] = []
-    for position, info, dtype, real, misaligned, read_only in expected:
+    for position, info, dtype, real, misaligned, read_only, device in expected:
         argument = arguments[position]
         kind = type(argument)
         if kind is Buffer:
@@ -70,7 +71,7 @@ def locate(arguments: Sequence[Any], expected: Sequence[Expected], kept: list[Bu
                     addresses.append(address)
                     shapes.append(argument.shape)
                     continue
-        buffer = as_buffer(argument, position, info)
+        buffer = as_buffer(argument, position, info, device)
         kept.append(buffer)
         addresses.append(buffer.address)
         shapes.append(buffer.shape)
@@ -82,7 +83,7 @@ def place(position: int, info: TensorInfo) -> str:
     return f"input {position} ({info.name!r})"
 
 
-def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
+def as_buffer(argument: Any, position: int, info: TensorInfo, device: Device = HOST) -> Buffer:
     """The argument's memory as a buffer of the right type and device; a Python or NumPy scalar is converted."""
     try:
         buffer = _alias(argument, info.dtype)
@@ -97,8 +98,15 @@ def as_buffer(argument: Any, position: int, info: TensorInfo) -> Buffer:
             f"{place(position, info)} is a {type(argument).__name__}",
             expected=f"{info}, as a Buffer, a NumPy array, an object with __dlpack__, or a scalar",
         )
-    if buffer.device.name != info.device:
-        raise ArgumentTypeError(f"{place(position, info)} is on {buffer.device}", expected=info.device)
+    if buffer.device != device:
+        if not isinstance(argument, np.generic | bool | int | float):
+            raise ArgumentTypeError(
+                f"{place(position, info)} is on {buffer.device}",
+                expected=f"{device} ({device.api})",
+                got=f"{buffer.device} ({buffer.device.api})",
+                remedy="pass buffer.to(device), or Buffer.from_numpy(array).to(device)",
+            )
+        buffer = buffer.to(device)
     if not buffer.is_contiguous:
         raise ArgumentError(
             f"{place(position, info)} is not C-contiguous",

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from pelton.dtype import DType
-from pelton.runtime.device import HOST, Device
+from pelton.runtime.device import HOST, Accelerator, Device
 from pelton.runtime.dlpack import export_array, import_array
 from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, view
 from pelton.runtime.memory import address_of, array_over, pool
@@ -42,8 +42,16 @@ class Buffer:
     _shape: tuple[int, ...]
     _strides: tuple[int, ...] | None
 
+    def __new__(cls, dtype: DType, shape: Sequence[int], device: Device | None = None) -> Self:
+        if device is None or required_device(device).is_host:
+            return object.__new__(cls)
+        if not isinstance(device, Accelerator):
+            raise ValueError(f"{device!r} has no memory this process can use")
+        from pelton.runtime.device_buffer import DeviceBuffer  # where there is a device other than the host
+
+        return cast("Self", object.__new__(DeviceBuffer))
+
     def __init__(self, dtype: DType, shape: Sequence[int], device: Device | None = None) -> None:
-        require_host(device)
         self._dtype = DType(dtype)
         self._shape = checked_shape(shape)
         memory = pool.take(bytes_of(self._shape, self._dtype))
@@ -73,7 +81,7 @@ class Buffer:
     def zeros(shape: Sequence[int], dtype: DType, device: Device | None = None) -> Buffer:
         """A new buffer in which all bits are 0. Raises as `Buffer` does."""
         buffer = Buffer(dtype, shape, device)
-        ctypes.memset(buffer.address, 0, buffer.nbytes)
+        buffer._clear()
         return buffer
 
     @staticmethod
@@ -82,13 +90,13 @@ class Buffer:
 
         Raises ValueError where the type cannot hold the value and for what is no number; else as `Buffer` does.
         """
-        buffer = Buffer(dtype, (), device)
+        buffer = Buffer(dtype, ())
         try:
             with np.errstate(all="ignore"):
                 buffer.to_numpy()[()] = _number(value)
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{shown(value)} cannot be a {buffer.dtype.name}: {error}") from None
-        return buffer
+        return buffer if device is None else buffer.to(device)
 
     @staticmethod
     def from_numpy(array: NDArray[Any]) -> Buffer:
@@ -215,15 +223,14 @@ class Buffer:
     def to(self, device: Device) -> Buffer:
         """The buffer on `device`: itself where it is there already, else a copy.
 
-        Raises TypeError for what is no Device, ValueError for a device whose memory this process cannot use.
+        Raises TypeError for what is no Device; else as `Buffer` does.
         """
-        require_host(_device(device))
-        return self
+        return self if required_device(device).is_host else self.copy(device)
 
     def copy(self, device: Device | None = None) -> Buffer:
         """A contiguous copy, in C order; without a device, where the buffer is. Raises as `Buffer` does."""
         new = Buffer(self._dtype, self._shape, device)
-        new.to_numpy()[...] = self.to_numpy()
+        new.inplace_copy_from(self)
         return new
 
     def contiguous(self) -> Buffer:
@@ -247,18 +254,14 @@ class Buffer:
         sizes = checked_shape(shape)
         if math.prod(sizes) * dtype.size_in_bytes != self.nbytes:
             raise ValueError(f"{self.type} has {self.nbytes} bytes, shape {sizes} of {dtype.name} has another number")
-        return Buffer.over(self._owner, self._address, dtype, sizes, writable=self._writable)
+        return self._part(self._address, dtype, sizes)
 
     def inplace_copy_from(self, src: Buffer) -> None:
         """Overwrite with the elements of a buffer of the same shape and type; the two may overlap.
 
         Raises TypeError for what is no Buffer, ValueError for another shape or type and where this one is read-only.
         """
-        if not isinstance(src, Buffer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"inplace_copy_from takes a Buffer, got {type(src).__name__}")
-        if (self._dtype, self._shape) != (src.dtype, src.shape):
-            raise ValueError(f"cannot copy {src.type} into {self.type}: types and shapes must be equal")
-        self._require_writable()
+        self._require_like(src)
         self.to_numpy()[...] = src.to_numpy()
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Buffer:
@@ -269,7 +272,7 @@ class Buffer:
         """
         offset, shape, strides = view(index, self._shape, self.strides)
         address = self._address + offset * self.element_size
-        return Buffer.over(self._owner, address, self._dtype, shape, strides, self._writable)
+        return self._part(address, self._dtype, shape, strides)
 
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can assign there.
@@ -315,12 +318,29 @@ class Buffer:
     def __repr__(self) -> str:
         return f"Buffer({self._dtype!r}, {self._shape}, {self.device!r})"
 
+    def _part(
+        self, address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+    ) -> Buffer:
+        """A buffer over some of the same memory."""
+        return Buffer.over(self._owner, address, dtype, shape, strides, self._writable)
+
+    def _clear(self) -> None:
+        ctypes.memset(self._address, 0, self.nbytes)
+
+    def _require_like(self, src: Buffer) -> None:
+        """Raise TypeError or ValueError unless the elements of `src` can be written here."""
+        if not isinstance(src, Buffer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"inplace_copy_from takes a Buffer, got {type(src).__name__}")
+        if (self._dtype, self._shape) != (src.dtype, src.shape):
+            raise ValueError(f"cannot copy {src.type} into {self.type}: types and shapes must be equal")
+        self._require_writable()
+
     def _require_writable(self) -> None:
         if not self._writable:
             raise ValueError(f"{self.type} is read-only")
 
 
-def _device(device: object) -> Device:
+def required_device(device: object) -> Device:
     """The device. Raises TypeError where it is none."""
     if not isinstance(device, Device):
         raise TypeError(f"expected a Device, got {type(device).__name__}")
@@ -347,12 +367,6 @@ def _number(value: Any) -> bool | int | float:
     if isinstance(value, bool | int | float):
         return value
     raise TypeError("it is no number")
-
-
-def require_host(device: Device | None) -> None:
-    """Raise ValueError unless the device is the host (None means the host), TypeError where it is no device."""
-    if device is not None and _device(device) != HOST:
-        raise ValueError(f"{device!r} has no memory this process can use")
 
 
 def alias_array(array: NDArray[Any]) -> Buffer:

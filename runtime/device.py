@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 from collections.abc import Mapping
 from functools import total_ordering
+from threading import Lock
+from typing import TYPE_CHECKING
 
-CUDA_DRIVER = "libcuda.so.1"
+if TYPE_CHECKING:
+    from pelton.runtime.device_memory import DevicePool
+    from pelton.runtime.driver import Driver
+
+EMULATED_MEMORY = 4 << 30
+"""Bytes that an emulated GPU says it has; they are the host's, and taken only where something is in them."""
+_lock = Lock()
+_pools: dict[tuple[str, int, str], DevicePool] = {}
 
 
 @total_ordering
 class Device:
     """A place that holds memory and runs kernels: `CPU()` or `Accelerator()`.
 
-    Devices of one label and id are equal, have one hash, and are ordered by them. They do not change.
+    Devices of one label and id are equal, have one hash, and are ordered by them; only an emulated one is no other.
+    They do not change.
     """
 
     __slots__ = ("id", "label", "name")
@@ -29,6 +38,11 @@ class Device:
     def __init__(self, label: str, id: int) -> None:
         for field, value in (("label", label), ("id", id), ("name", f"{label}:{id}")):
             object.__setattr__(self, field, value)
+
+    @property
+    def identity(self) -> tuple[str, int, str]:
+        """What makes two devices one: label, id, and what is emulated, if it is."""
+        return (self.label, self.id, "")
 
     @property
     def api(self) -> str:
@@ -67,15 +81,15 @@ class Device:
         raise AttributeError(f"a device does not change: cannot set {name}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and (self.label, self.id) == (other.label, other.id)
+        return isinstance(other, Device) and self.identity == other.identity
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented
-        return (self.label, self.id) < (other.label, other.id)
+        return self.identity < other.identity
 
     def __hash__(self) -> int:
-        return hash((self.label, self.id))
+        return hash(self.identity)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Device, (self.label, self.id)) if type(self) is Device else (type(self), (self.id,))
@@ -103,21 +117,105 @@ class CPU(Device):
 
 
 class Accelerator(Device):
-    """A GPU; -1 means the default.
+    """A GPU; -1 means the default, which is 0. `Accelerator.emulated()` needs none.
 
-    Raises RuntimeError that says what was looked for where there is none, TypeError for an id that is no int.
+    Raises RuntimeError that says what was looked for where there is no such GPU, TypeError for an id that is no int.
     """
 
-    __slots__ = ()
+    __slots__ = ("pool",)
+    pool: DevicePool
+    """Its memory, shared by all objects for the one device."""
 
     def __init__(self, id: int = -1) -> None:
         check_id(id)
+        self._open(max(id, 0) if id >= -1 else id)
+
+    def _open(self, id: int) -> None:
+        super().__init__("gpu", id)
+        with _lock:
+            if self.identity not in _pools:
+                _pools[self.identity] = self._made()
+            object.__setattr__(self, "pool", _pools[self.identity])
+
+    def _made(self) -> DevicePool:
+        from pelton.runtime.cuda.driver import CudaDriver  # where somebody asks for a GPU, for start-up
+        from pelton.runtime.device_memory import DevicePool
+
+        return DevicePool(CudaDriver(self.id))
+
+    @staticmethod
+    def emulated(cc: tuple[int, int] = (9, 0), id: int = 0) -> Accelerator:
+        """A GPU of compute capability `cc` that is not there: its code runs on the host, slowly and with every access
+        checked. It takes the place of GPU `id` in graphs; two calls with equal arguments give one device.
+
+        Raises TypeError for what is no pair of ints, or an id that is no int; ValueError for a capability below (7, 5)
+        or a negative id.
+        """
+        return EmulatedAccelerator(cc, id)
+
+    @property
+    def driver(self) -> Driver:
+        """What does its work."""
+        return self.pool.driver
+
+    @property
+    def api(self) -> str:
+        """The interface it is programmed through."""
+        return "cuda"
+
+    @property
+    def architecture_name(self) -> str:
+        """What code must be made for, such as "sm_90"."""
+        return self.driver.architecture
+
+    @property
+    def stats(self) -> Mapping[str, int]:
+        """Memory in bytes, now: `total_memory` and `free_memory`, what waits to be used again included."""
+        driver = self.driver
+        return {"total_memory": driver.total_memory, "free_memory": driver.free_memory + self.pool.waiting}
+
+    def synchronize(self) -> None:
+        """Wait for the work in flight. Raises DeviceError (RuntimeError) for what went wrong with it."""
+        self.driver.synchronize()
+
+
+class EmulatedAccelerator(Accelerator):
+    """What `Accelerator.emulated` returns."""
+
+    __slots__ = ("cc",)
+    cc: tuple[int, int]
+
+    def __init__(self, cc: tuple[int, int] = (9, 0), id: int = 0) -> None:
+        check_id(id)
         try:
-            ctypes.CDLL(CUDA_DRIVER)
-        except OSError as error:
-            looked_for = f"the NVIDIA driver library {CUDA_DRIVER} cannot be loaded ({error})"
-            raise RuntimeError(f"there is no accelerator: {looked_for}; use CPU()") from None
-        raise RuntimeError("there is no accelerator: this version of pelton runs models on the CPU only; use CPU()")
+            major, minor = cc
+        except (TypeError, ValueError):
+            raise TypeError(f"a compute capability is a pair of ints, such as (9, 0), got {cc!r}") from None
+        for part in (major, minor):
+            check_id(part)
+        if id < 0 or (major, minor) < (7, 5) or not 0 <= minor <= 9:
+            raise ValueError(f"an emulated GPU has an id from 0 and a capability from (7, 5), got {id} and {cc}")
+        object.__setattr__(self, "cc", (int(major), int(minor)))
+        self._open(id)
+
+    def _made(self) -> DevicePool:
+        from pelton.runtime.device_memory import DevicePool
+        from pelton.runtime.emulator.driver import EmulatedDriver
+
+        return DevicePool(EmulatedDriver(self.cc, EMULATED_MEMORY), limit=0)
+
+    @property
+    def identity(self) -> tuple[str, int, str]:
+        """What makes two devices one."""
+        return (self.label, self.id, f"emulated {self.cc}")
+
+    @property
+    def api(self) -> str:
+        """The interface it is programmed through: none, it is emulated."""
+        return "emulator"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (EmulatedAccelerator, (self.cc, self.id))
 
 
 def check_id(id: object) -> None:
@@ -128,12 +226,14 @@ def check_id(id: object) -> None:
 
 def accelerator_count() -> int:
     """How many GPUs `Accelerator` can be asked for; 0 without an NVIDIA driver."""
-    return 0
+    from pelton.runtime.cuda.binding import accelerator_count as count
+
+    return count()
 
 
 def accelerator_api() -> str:
     """The API of the accelerators, or the host's, "cpu", where there are none."""
-    return HOST.api
+    return "cuda" if accelerator_count() else HOST.api
 
 
 HOST = CPU()

@@ -6,7 +6,7 @@ interpreted and compiled models share `Model`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from pelton.artifact import Artifact, TensorInfo
 from pelton.program import Program, has_marks
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.capture import Obstacle
+from pelton.runtime.device import HOST, Device
 from pelton.runtime.launches import Recording
 from pelton.runtime.loader import load_code
 from pelton.runtime.memory import address_of
@@ -22,6 +23,9 @@ from pelton.runtime.plan import Runner, Shapes
 from pelton.runtime.pool import threads_of
 from pelton.runtime.walker import NativeWalker, OnMark, PythonWalker, Walker, native_kernel
 from pelton.support import knobs
+
+ALONE: Mapping[str, Device] = {HOST.name: HOST}
+"""The devices of what runs on the host only."""
 
 
 class Executable(Protocol):
@@ -50,6 +54,11 @@ class Executable(Protocol):
         ...
 
     @property
+    def devices(self) -> Mapping[str, Device]:
+        """The devices it runs on, by their names."""
+        ...
+
+    @property
     def obstacle(self) -> Obstacle | None:
         """What keeps its runs from being recorded."""
         ...
@@ -69,6 +78,7 @@ class NativeExecutable:
     """
 
     obstacle: Obstacle | None = None
+    devices: Mapping[str, Device] = ALONE
 
     def __init__(
         self, artifact: Artifact, weights: Sequence[Buffer], *, threads: int = 1, reference: bool = False
@@ -79,9 +89,10 @@ class NativeExecutable:
         Raises ArtifactError where this machine cannot run the code, AssertionFailed where a check on the weights fails.
         """
         self.name, self.inputs, self.outputs = artifact.name, artifact.inputs, artifact.outputs
+        assert artifact.walker is not None
         self._code = load_code(artifact)
         self._walker_name, self._reference = artifact.walker.name, reference
-        stored = [*weights, *(_over_bytes(constant.info, constant.data) for constant in artifact.constants)]
+        stored = [*weights, *(over_bytes(constant.info, constant.data) for constant in artifact.constants)]
         places, sharing = dict(artifact.places), threads_of(threads, artifact.walker)
         made = Runner(artifact.init, self._walker("init", artifact.init), stored, places, sharing)((), ())
         self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places, sharing)
@@ -114,7 +125,7 @@ class NativeExecutable:
         return NativeWalker(self._code.address(self._walker_name), addresses, self._code)
 
 
-def _over_bytes(info: TensorInfo, data: bytes) -> Buffer:
+def over_bytes(info: TensorInfo, data: bytes) -> Buffer:
     """A buffer over a constant's bytes."""
     raw = np.frombuffer(data, np.uint8)
     shape = tuple(dim for dim in info.shape if isinstance(dim, int))

@@ -93,7 +93,8 @@ def load_code(artifact: Artifact) -> NativeCode:
             got=version,
             remedy="install such a version, or compile the model again",
         )
-    return map_objects((artifact.walker, *artifact.kernels), source)
+    native = [kernel for kernel in (artifact.walker, *artifact.kernels) if kernel is not None and not kernel.is_ptx]
+    return map_objects(native, source)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pelton.program import NOTHING, RING_BYTES, RING_WORDS, Program, Site
+from pelton.program import NOTHING, RING_BYTES, RING_WORDS, Program, Reports, Site
 from pelton.support.errors import AssertionFailed
 from pelton.support.levels import LOGGING
 
@@ -30,15 +30,17 @@ class Messages:
     def __init__(self, program: Program, places: Places) -> None:
         self._sites, self._places = program.sites, places
         self._reports, self._ring = program.reports, program.ring
+        rows = [each.words for each in (program.reports, *program.elsewhere) if isinstance(each, Reports)]
+        self._words = max(rows, default=0)
         self._rows = [(number, site) for number, site in enumerate(program.sites) if site.row >= 0]
-        self.needed = program.reports is not None or program.ring is not None
+        self.needed = self._words > 0 or program.ring is not None
         """Whether there is anything to prepare before a call and to read after it."""
 
     def prepare(self, frame: Frame) -> None:
         """Give a call the memory that its kernels and traces write to."""
-        if self._reports is not None:
-            if frame.reports is None:
-                frame.reports = array("q", bytes(8 * self._reports.words))
+        if self._words and frame.reports is None:
+            frame.reports = array("q", bytes(8 * self._words))
+        if self._reports is not None and frame.reports is not None:
             frame.values[self._reports.pointer], _ = frame.reports.buffer_info()
         if self._ring is not None:
             if frame.ring is None:

@@ -27,7 +27,9 @@ class Model:
     def __init__(self, executable: Executable) -> None:
         self._executable = executable
         self._inputs = executable.inputs
-        self._expected = [expected_of(position, info) for position, info in enumerate(self._inputs)]
+        self._expected = [
+            expected_of(position, info, executable.devices[info.device]) for position, info in enumerate(self._inputs)
+        ]
         self._mutable = any(info.mutable for info in self._inputs)
         self._run = executable.run
         self._last: Shapes | None = None

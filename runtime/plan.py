@@ -57,7 +57,7 @@ class Runner:
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self._program.slots)
+            frame = self._frame()
         try:
             layout = frame.layout
             if layout.shapes != shapes:
@@ -85,17 +85,25 @@ class Runner:
 
     def record(self, addresses: Sequence[int], shapes: Shapes) -> Recording:
         """As a call, in a frame of its own, which the result holds, to be walked again. Raises the same."""
-        frame = Frame(self._program.slots)
+        frame = self._frame()
         layout, values = self._prepare(frame, shapes), frame.values
         for number, slot in self._given:
             values[slot] = addresses[number]
-        outputs = [Buffer(dtype, shape) for _, dtype, shape, *_ in layout.outputs]
-        for (slot, *_), output in zip(layout.outputs, outputs, strict=True):
-            values[slot] = output.address
+        outputs = self._outputs(layout, values)
         walk = partial(self._walk_and_say, frame) if self._says else frame.run
         if stopped := walk():
             raise self._failed(frame, stopped)
         return Recording(outputs, walk, partial(self._failed, frame), partial(self._launches, frame))
+
+    def _frame(self) -> Frame:
+        return Frame(self._program.slots)
+
+    def _outputs(self, layout: Layout, values: memoryview) -> list[Buffer]:
+        """New outputs, their addresses written to their slots."""
+        outputs = [Buffer(dtype, shape) for _, dtype, shape, *_ in layout.outputs]
+        for (slot, *_), output in zip(layout.outputs, outputs, strict=True):
+            values[slot] = output.address
+        return outputs
 
     def _walk_and_say(self, frame: Frame) -> int:
         """Walk the body; where it ends well, log what it had to say (where not, `_failure` does)."""
@@ -165,7 +173,7 @@ class Runner:
     def _reason(self, op: Op, operands: tuple[int, ...], frame: Frame) -> tuple[Site | None, PeltonError]:
         sites, kernels, values = self._program.sites, self._program.kernels, frame.values
         match op, operands:
-            case Op.LAUNCH, (kernel, first, *_):
+            case (Op.LAUNCH, (kernel, first, *_)) | (Op.DEVICE_LAUNCH, (_, kernel, first, *_)):
                 number, index, word = frame.ctx[0], frame.ctx[1], frame.ctx[2]
                 if number == 0:
                     return None, AssertionFailed(f"kernel {kernels[kernel]} stopped without saying why")

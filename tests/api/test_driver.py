@@ -29,7 +29,7 @@ import pytest
 
 from pelton import driver
 from pelton.driver import CPU, Accelerator, Device, accelerator_api, accelerator_count
-from pelton.runtime import device as module
+from pelton.runtime.cuda import binding
 
 
 def test_the_host() -> None:
@@ -107,7 +107,7 @@ def test_devices_do_not_change() -> None:
 
 
 def test_accelerators_say_what_was_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CUDA_DRIVER", "libcuda_that_is_not_there.so.1")
+    monkeypatch.setattr(binding, "LIBRARY", "libcuda_that_is_not_there.so.1")
     with pytest.raises(RuntimeError, match=r"libcuda_that_is_not_there\.so\.1"):
         Accelerator()
     with pytest.raises(RuntimeError, match="CPU"):

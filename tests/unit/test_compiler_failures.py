@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from pelton import compiler
+from pelton.codegen.cpu import backend
 from pelton.codegen.cpu import compile as object_code
 from pelton.dialects.op import NnOp
 from pelton.dialects.types import TensorType as IrType
@@ -104,8 +105,8 @@ def failure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., CompileError]:
     """The error of loading `two_kernels` with these passes before the real ones."""
 
     def load(*passes: type[ModulePass]) -> CompileError:
-        real = compiler.cpu_passes
-        monkeypatch.setattr(compiler, "cpu_passes", lambda *a: [*(kind() for kind in passes), *real(*a)])
+        real = compiler.passes_for
+        monkeypatch.setattr(compiler, "passes_for", lambda *a: [*(kind() for kind in passes), *real(*a)])
         offered: dict[str, Callable[[], type[ModulePass]]] = {kind.name: lambda kind=kind: kind for kind in passes}
         table = universe.opt_passes() | offered
         monkeypatch.setattr(universe, "opt_passes", lambda: table)
@@ -197,7 +198,7 @@ def test_a_kernel_that_cannot_be_printed(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object) -> object:
         raise ValueError("no words for it")
 
-    monkeypatch.setattr(compiler, "cpu_source", refuse)
+    monkeypatch.setattr(backend, "cpu_source", refuse)
     with pytest.raises(CompileError, match="no words for it") as caught:
         InferenceSession().load(two_kernels())
     text = str(caught.value)

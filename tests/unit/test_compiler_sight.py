@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pelton.codegen.cpu.target import host_target
-from pelton.compiler import cpu_passes
+from pelton.compiler import passes_for
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, Weight, ops
@@ -68,7 +68,7 @@ def kernels(folder: Path) -> list[str]:
 
 # PELTON_DUMP
 def test_every_stage_has_a_file(dumped: Path) -> None:
-    passes = ["input", *(p.name for p in cpu_passes(host_target().name))]
+    passes = ["input", *(p.name for p in passes_for(host_target().name))]
     expected = [f"{number:02d}-{name}.mlir" for number, name in enumerate(passes)]
     assert sorted(path.name for path in dumped.glob("*.mlir")) == expected
     assert len(kernels(dumped)) >= 2 and kernels(dumped) == sorted(path.stem for path in dumped.glob("*.s"))

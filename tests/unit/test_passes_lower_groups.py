@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pelton.codegen.interpreter import run_kernel
 from pelton.codegen.scalar_values import numpy_dtype
-from pelton.compiler import cpu_passes
+from pelton.compiler import passes_for
 from pelton.dialects import dims, kernel, plan
 from pelton.dialects.context import new_context
 from pelton.dtype import DType
@@ -33,7 +33,7 @@ LARGEST = 4000
 def lowered(graph: Graph, separate: bool = False) -> ModuleOp:
     """The module with launches over buffers that are not placed yet; products as they are, for the interpreter."""
     module, context = graph.module.clone(), new_context()
-    for each in cpu_passes("avx2", Options(separate=separate)):
+    for each in passes_for("avx2", Options(separate=separate)):
         if each.name not in ("assign-buffers", "choose-kernels"):
             each.apply(context, module)
     return module

@@ -152,7 +152,7 @@ def patched(field: int, value: object) -> bytes:
         (b"", ("is empty",)),
         (b"\x7fELF\2\1\1\0 and so on", ("not a pelton artifact", "ELF")),
         (b"module {}", ("not a pelton artifact", "module")),
-        (patched(1, module.FORMAT_VERSION + 1), ("format version 2", "reads version 1", "update pelton")),
+        (patched(1, module.FORMAT_VERSION + 1), (f"format version {module.FORMAT_VERSION + 1}", "update pelton")),
         (patched(2, module.ABI_VERSION + 1), (f"ABI version {module.ABI_VERSION + 1}", "update pelton")),
         (patched(2, 0), ("ABI version 0", "compile the model again")),
         (patched(5, bytes(32)), ("damaged", "header")),

@@ -19,7 +19,7 @@ from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, ops
 from pelton.program_builder import ProgramBuilder
 from pelton.runtime.capture import Captured, Obstacle
-from pelton.runtime.executable import NativeExecutable
+from pelton.runtime.executable import ALONE, NativeExecutable
 from pelton.runtime.launches import BOUND, INPUT, NUMBER, OUTPUT, SCRATCH, Argument, LaunchRecord, Recording
 from pelton.runtime.model import Model
 from pelton.runtime.plan import Shapes
@@ -45,6 +45,7 @@ class HandMade:
     """An executable whose runs are said beforehand: what each launches and returns. The last one repeats."""
 
     name = "hand made"
+    devices = ALONE
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import pytest
 from pelton.artifact import Artifact
 from pelton.codegen.cpu.target import TARGETS, CpuTarget, host_target
 from pelton.codegen.cpu.walker import NAME
-from pelton.compiler import Compilation, cpu_passes
+from pelton.compiler import Compilation, passes_for
 from pelton.dtype import DType
 from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, Weight, ops
 from pelton.passes.insert_marks import InsertMarks
@@ -63,7 +63,7 @@ def spans(mode: str, *, reference: bool = False) -> list[Span]:
 
 
 def test_off_is_as_if_the_pass_did_not_exist() -> None:
-    assert not any(isinstance(each, InsertMarks) for each in cpu_passes("avx2", Options(profiling="off")))
+    assert not any(isinstance(each, InsertMarks) for each in passes_for("avx2", Options(profiling="off")))
     graph = layer()
     compilation = Compilation(graph.module, host_target(), STORE, graph.constants, graph.name)
     compilation.pipeline.append(InsertMarks("off"))

@@ -1,0 +1,308 @@
+"""Running programs that use devices other than the host. Enters: a `Program`, its code, the devices. Leaves: outputs.
+
+Next: `device_executable.py`. A program is walked in Python: what the host computes is done at once, what a device
+computes is given to its driver, in order. What the kernels of a device found wrong is asked for once, after the last
+of them, and only where one of them checks something.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pelton.artifact import KernelCode
+from pelton.dtype import DType
+from pelton.program import Arena, Op, Program, Reports, instructions
+from pelton.runtime.buffer import Buffer
+from pelton.runtime.device import Accelerator
+from pelton.runtime.device_graph import DeviceGraph, Span, captured
+from pelton.runtime.device_memory import DeviceMemory
+from pelton.runtime.driver import Address
+from pelton.runtime.launches import BOUND, INPUT, OUTPUT, SCRATCH, Recording
+from pelton.runtime.memory import array_over
+from pelton.runtime.messages import Places
+from pelton.runtime.plan import NO_PLACES, Runner
+from pelton.runtime.walker import EMPTY, Code, Frame, Kernel, Layout, OnMark, PythonWalker, Shapes
+from pelton.support.errors import ArgumentError
+
+STATUS_WORDS = 3
+"""What a kernel says of a check that failed: its number, the lane, the value."""
+Function = tuple[object, KernelCode]
+"""A kernel on a device, as its driver knows it, and what the artifact says of it."""
+
+
+HOST_WORK = (Op.LAUNCH, Op.COPY, Op.TRACE, Op.MARK)
+
+
+def _crosses(op: Op, operands: tuple[int, ...]) -> bool:
+    """Whether an instruction moves bytes to another device."""
+    return op is Op.TRANSFER and operands[0] != operands[2]
+
+
+class Work(NamedTuple):
+    """One device of a program, and what is known of its launches before any run."""
+
+    number: int
+    device: Accelerator
+    functions: dict[int, Function]
+    """By the number of a kernel."""
+    rows: dict[int, int]
+    """Where in the body its launches stand, and the row of status words of each; empty where none of them checks."""
+
+
+def works_of(program: Program, devices: Sequence[Accelerator | None], codes: Sequence[KernelCode]) -> list[Work]:
+    """The work of each device but the host: `devices` in the program's order, `codes` in that of its kernels."""
+    checks = _launches_check(program)
+    works: list[Work] = []
+    for number, device in enumerate(devices):
+        if device is None:
+            continue
+        functions, rows = dict[int, Function](), dict[int, int]()
+        for at, op, operands in instructions(program.body):
+            if op is Op.DEVICE_LAUNCH and operands[0] == number:
+                code = codes[operands[1]]
+                if operands[1] not in functions:
+                    functions[operands[1]] = device.driver.function(code.code.decode(), code.name), code
+                if checks:
+                    rows[at] = len(rows)
+        works.append(Work(number, device, functions, rows))
+    return works
+
+
+def _launches_check(program: Program) -> bool:
+    """Whether any site is that of a launch: all others stand in the instruction that they belong to."""
+    own = {Op.REQUIRE_EQ: 0, Op.REQUIRE_LE: 0, Op.MARK: 1, Op.TRACE: 1}
+    words = (*instructions(program.prologue), *instructions(program.body))
+    return len(program.sites) > len({operands[own[op]] for _, op, operands in words if op in own})
+
+
+class DeviceFrame(Frame):
+    """A frame, and what one call has on devices."""
+
+    __slots__ = ("arenas", "reported", "status", "zeros")
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(slots)
+        self.arenas: dict[int, DeviceMemory] = {}
+        self.status: dict[int, DeviceMemory] = {}
+        self.reported: dict[int, DeviceMemory] = {}
+        self.zeros: dict[int, DeviceMemory] = {}
+        """By the number of a device: scratch, status words, rows of reports, and what the latter two are at first."""
+
+
+class DeviceWalker(PythonWalker):
+    """Every opcode in Python; `works` are the program's devices, but for the host."""
+
+    def __init__(
+        self, program: Program, kernels: Sequence[Kernel], works: Sequence[Work], on_mark: OnMark | None = None
+    ) -> None:
+        super().__init__(kernels, on_mark)
+        self.works = works
+        self.is_alone = len(works) == 1 and not any(
+            op in HOST_WORK or _crosses(op, row) for _, op, row in instructions(program.body)
+        )
+        """Whether one device does all of the body, so that its driver can keep it as a graph."""
+        self._by_number = {work.number: work for work in works}
+        self._body = tuple(instructions(program.body))
+        self._words = list(program.body)
+        self._report_rows = [(s.row, 2 + len(s.dtypes)) for s in program.sites if s.row >= 0]
+
+    def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
+        if not isinstance(frame, DeviceFrame) or list(code.words) != self._words:
+            return super().bind(code, frame)  # the prologue
+        return partial(self.run, frame)
+
+    def run(self, frame: DeviceFrame) -> int:
+        """Run the body once, and ask the devices what they found."""
+        return self.begin(frame) or self.finish(frame)
+
+    def begin(self, frame: DeviceFrame) -> int:
+        """Give all devices their work: 0, or 1 + the position of what the host finds wrong before."""
+        for work in self.works:
+            for memory in (frame.status.get(work.number), frame.reported.get(work.number)):
+                if memory is not None:
+                    work.device.driver.copy(memory.address, frame.zeros[work.number].address, memory.size)
+        for at, op, operands in self._body:
+            match op:
+                case Op.DEVICE_LAUNCH:
+                    self._launch(at, operands, frame)
+                case Op.TRANSFER:
+                    self._transfer(operands, frame.values)
+                case Op.END:
+                    break
+                case _ if not self._step(op, operands, frame.values, frame.ctx):
+                    return at + 1
+                case _:
+                    pass
+        return 0
+
+    def _launch(self, at: int, operands: tuple[int, ...], frame: DeviceFrame) -> None:
+        number, kernel, _, items, count, *slots = operands
+        work, values = self._by_number[number], frame.values
+        function, code = work.functions[kernel]
+        args: list[Address | int] = [Address(values[slot]) for slot in slots[: code.pointers]]
+        args += [values[slot] for slot in slots[code.pointers : count]]
+        status = frame.status[number].address.at(8 * STATUS_WORDS * work.rows.get(at, 0))
+        work.device.driver.launch(function, values[items], code.threads, [*args, 0, values[items], status])
+
+    def _transfer(self, operands: tuple[int, ...], values: memoryview) -> None:
+        """Copies bytes from one device to another, or within one."""
+        to, target, source_device, source, size = operands
+        count = values[size]
+        if to == source_device:
+            self._by_number[to].device.driver.copy(Address(values[target]), Address(values[source]), count)
+            return
+        if source_device == 0:
+            host = array_over(None, values[source], DType.uint8, (count,), None, False)
+        else:
+            host = array_over(None, values[target], DType.uint8, (count,), None, True) if to == 0 else None
+            host = np.empty(count, np.uint8) if host is None else host
+            self._by_number[source_device].device.driver.read(Address(values[source]), host)
+        if to:
+            self._by_number[to].device.driver.write(Address(values[target]), host)
+
+    def finish(self, frame: DeviceFrame) -> int:
+        """Wait where a kernel may have something to say: 0, or 1 + the position of the first launch that failed."""
+        failed: dict[int, list[int]] = {}
+        for work in self.works:
+            driver = work.device.driver
+            if (memory := frame.reported.get(work.number)) is not None and frame.reports is not None:
+                found = array("q", bytes(8 * len(frame.reports)))
+                driver.read(memory.address, np.frombuffer(found, np.int64))
+                for row, length in self._report_rows:
+                    if found[row]:
+                        frame.reports[row : row + length] = found[row : row + length]
+            if work.rows:
+                rows = np.empty((len(work.rows), STATUS_WORDS), np.int64)
+                driver.read(frame.status[work.number].address, rows)
+                failed |= {at: rows[row].tolist() for at, row in work.rows.items() if rows[row, 0]}
+        if not failed:
+            return 0
+        first = min(failed)
+        for word, value in enumerate(failed[first]):
+            frame.ctx[word] = value
+        return first + 1
+
+
+class DeviceRunner(Runner):
+    """A `Runner` whose program uses other devices: `devices` in the program's order, None for the host."""
+
+    def __init__(
+        self,
+        program: Program,
+        walker: DeviceWalker,
+        devices: Sequence[Accelerator | None],
+        bound: Sequence[Buffer] = (),
+        places: Places = NO_PLACES,
+    ) -> None:
+        super().__init__(program, walker, bound, places)
+        self._idle: list[DeviceFrame] = []
+        self._devices = devices
+        self._works = walker.works
+        self._walks = walker
+
+    def _frame(self) -> DeviceFrame:
+        return DeviceFrame(self._program.slots)
+
+    def __call__(self, addresses: Sequence[int], shapes: Shapes) -> list[Buffer]:
+        """As `Runner`. The devices may still be at work when it returns: whoever reads an output waits."""
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = self._frame()
+        try:
+            layout = frame.layout if frame.layout.shapes == shapes else self._prepare(frame, shapes)
+            outputs = self._bound_to(frame, layout, addresses)
+            if stopped := frame.run():
+                raise self._failed(frame, stopped)
+            if self._says:
+                self._messages.drain(frame)
+        finally:
+            self._idle.append(frame)
+        return outputs
+
+    def record(self, addresses: Sequence[int], shapes: Shapes) -> Recording:
+        """As `Runner`. Where one device does all, what is kept is a graph of its work, which one call repeats."""
+        frame = self._frame()
+        outputs = self._bound_to(frame, self._prepare(frame, shapes), addresses)
+        if stopped := self._walk_and_say(frame):
+            raise self._failed(frame, stopped)
+        walk, launches = partial(self._walk_and_say, frame), partial(self._launches, frame)
+        if self._walks.is_alone:
+            (work,) = self._works
+            graph = captured(work.device.driver, partial(self._walks.begin, frame))
+            walk = partial(self._replay_and_say, frame, graph)
+            launches = partial(graph.launches, self._spans(frame, addresses, outputs))
+        return Recording(outputs, walk, partial(self._failed, frame), launches)
+
+    def _bound_to(self, frame: DeviceFrame, layout: Layout, addresses: Sequence[int]) -> list[Buffer]:
+        """New outputs; their addresses and those of the arguments stand in the frame."""
+        for number, slot in self._given:
+            frame.values[slot] = addresses[number]
+        return self._outputs(layout, frame.values)
+
+    def _replay_and_say(self, frame: DeviceFrame, graph: DeviceGraph) -> int:
+        graph.replay()
+        stopped = self._walks.finish(frame)
+        if not stopped and self._says:
+            self._messages.drain(frame)
+        return stopped
+
+    def _spans(self, frame: DeviceFrame, addresses: Sequence[int], outputs: Sequence[Buffer]) -> list[Span]:
+        """What the memory is that launches are given, by address."""
+        given = [Span(a, 0, INPUT, k) for k, a in enumerate(addresses)]
+        given += [Span(b.address, b.nbytes, BOUND, k) for k, b in enumerate(self._bound)]
+        given += [Span(b.address, b.nbytes, OUTPUT, k) for k, b in enumerate(outputs)]
+        blocks = [*frame.arenas.values(), *frame.status.values(), *frame.reported.values(), *frame.zeros.values()]
+        return given + [Span(m.address, m.size, SCRATCH, k) for k, m in enumerate(blocks)]
+
+    def _outputs(self, layout: Layout, values: memoryview) -> list[Buffer]:
+        outputs: list[Buffer] = []
+        for output, (slot, dtype, shape, *_) in zip(self._program.outputs, layout.outputs, strict=True):
+            buffer = Buffer(dtype, shape, self._devices[output.device])
+            values[slot] = buffer.address
+            outputs.append(buffer)
+        return outputs
+
+    def _prepare(self, frame: Frame, shapes: Shapes) -> Layout:
+        """Fill the frame with what these shapes need, on every device."""
+        assert isinstance(frame, DeviceFrame)
+        layout = super()._prepare(frame, shapes)
+        pointers = {each.device: each.pointer for each in self._program.elsewhere if isinstance(each, Reports)}
+        for work in self._works:
+            if work.number not in frame.status:
+                self._equip(frame, work, work.number in pointers)
+        for number, pointer in pointers.items():
+            frame.values[pointer] = frame.reported[number].address
+        for arena in (each for each in self._program.elsewhere if isinstance(each, Arena)):
+            size, held = frame.values[arena.size], frame.arenas.get(arena.device)
+            if size < 0:
+                frame.layout = EMPTY
+                raise ArgumentError("these inputs need a negative amount of scratch memory", got=f"{size} bytes")
+            if held is None or held.size < size:
+                frame.arenas.pop(arena.device, None)
+                frame.layout = EMPTY  # until there is memory
+                held = frame.arenas[arena.device] = self._memory(arena.device, size)
+                frame.layout = layout
+            frame.values[arena.pointer] = held.address
+        return layout
+
+    def _equip(self, frame: DeviceFrame, work: Work, reports: bool) -> None:
+        """What a device needs once per frame, whatever the sizes."""
+        words = 0 if frame.reports is None or not reports else len(frame.reports)
+        rows = STATUS_WORDS * max(len(work.rows), 1)
+        zeros = self._memory(work.number, 8 * max(words, rows))
+        work.device.driver.write(zeros.address, np.zeros(max(words, rows), np.int64))
+        frame.zeros[work.number] = zeros
+        if words:
+            frame.reported[work.number] = self._memory(work.number, 8 * words)
+        frame.status[work.number] = self._memory(work.number, 8 * rows)
+
+    def _memory(self, number: int, size: int) -> DeviceMemory:
+        device = self._devices[number]
+        assert device is not None
+        return device.pool.take(size)
