@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
 from pelton.runtime.cuda.context import Context
@@ -66,7 +66,7 @@ class Modules:
         self._modules: dict[str | bytes, Any] = {}
         self._functions: dict[tuple[str | bytes, str], Function] = {}
         self._names: dict[int, Function] = {}
-        self._lock = Lock()
+        self._lock = RLock()
         self._shared = context.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
     def function(self, code: str | bytes, entry: str) -> Function:
@@ -81,10 +81,17 @@ class Modules:
             return found
 
     def by_handle(self, handle: Any) -> Function:
-        """The function that a node of a graph launches. Raises DeviceError for one that was not loaded here."""
-        if (found := self._names.get(int(handle))) is None:
-            raise DeviceError(f"nodes on {self._context.name}: a launch of a function that is not pelton's")
-        return found
+        """The function that a node of a graph launches: by its handle, or by its name where the driver has another.
+
+        Raises DeviceError for one that was not loaded here, or could be any of several.
+        """
+        if (found := self._names.get(int(handle))) is not None:
+            return found
+        name = self._context.call("cuFuncGetName", handle).decode()
+        found = {function.parameters: function for function in self._names.values() if function.entry == name}
+        if len(found) != 1:
+            raise DeviceError(f"nodes on {self._context.name}: {len(found)} functions may be what a node calls {name}")
+        return next(iter(found.values()))
 
     def close(self) -> None:
         """Unloads everything. Never raises."""
@@ -121,6 +128,7 @@ class Modules:
         threads = call("cuFuncGetAttribute", attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, handle)
         static = call("cuFuncGetAttribute", attributes.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle)
         dynamic = self._shared - int(static)
+        call("cuFuncLoad", handle)  # else the first launch does, which may be within a capture
         # Without this a kernel may have 48 KiB; what each launch gets is still what it asks for.
         call("cuFuncSetAttribute", handle, attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic)
         return Function(self, entry, handle, self._parameters(handle), min(int(threads), LARGEST_BLOCK), dynamic)

@@ -8,8 +8,8 @@ them. Which context is current is a matter of each thread: calls set it, since a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pelton.runtime.cuda.errors import lost, refusal
@@ -22,6 +22,8 @@ class Here(threading.local):
     current: object = None
     """The `mark` of the context that `enter` made current last."""
     stream: Any = None
+    owner: Context | None = None
+    """The context itself, whatever became of it."""
 
     def __init__(self) -> None:
         self.captures: dict[Context, Any] = {}
@@ -99,8 +101,20 @@ class Context:
         (status,) = self.api.cuCtxSetCurrent(self._handle)
         if status:
             raise self.failure("cuCtxSetCurrent", status)
+        HERE.owner = self
         HERE.current = self.mark
         HERE.stream = HERE.captures.get(self, self.stream)
+
+    @contextmanager
+    def visited(self) -> Generator[None]:
+        """Leaves the thread's context as it was: for what a finalizer may call, between any two steps of others."""
+        before = HERE.owner
+        try:
+            yield
+        finally:
+            if before is not None and before is not self:
+                with suppress(PeltonError):
+                    before.enter("cuCtxSetCurrent")
 
     def again(self, name: str, status: Any, make: Callable[[], tuple[Any, ...]], got: str = "") -> None:
         """For a call made without `enter` that failed: once more if another library's context was current."""

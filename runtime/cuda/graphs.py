@@ -10,7 +10,6 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from threading import Lock
 from typing import Any
 
 from pelton.runtime.cuda.code import Modules
@@ -58,7 +57,6 @@ class Graphs:
         self._streams: dict[int, Any] = {}
         """Of open captures, those of threads that are gone included."""
         self._graphs: dict[int, Graph] = {}
-        self._lock = Lock()
 
     def begin(self) -> None:
         """From here on the calling thread's launches and copies are recorded."""
@@ -98,14 +96,15 @@ class Graphs:
     def release(self, graph: Graph) -> None:
         """Gives a graph back, after its work; nothing the second time."""
         graph.run = _released
-        if graph.recorded is not None and not self._context.is_lost:
-            self._context.call("cuStreamSynchronize", self._context.stream)
-        with self._lock:
-            recorded, graph.recorded = graph.recorded, None
-        if recorded is not None:
-            self._graphs.pop(id(graph), None)
-            self._context.attempt("cuGraphExecDestroy", graph.executable)
-            self._context.attempt("cuGraphDestroy", recorded)
+        if id(graph) not in self._graphs:
+            return
+        with self._context.visited():
+            if not self._context.is_lost:
+                self._context.call("cuStreamSynchronize", self._context.stream)
+            if self._graphs.pop(id(graph), None) is not None:  # no other thread was faster
+                recorded, graph.recorded = graph.recorded, None
+                self._context.attempt("cuGraphExecDestroy", graph.executable)
+                self._context.attempt("cuGraphDestroy", recorded)
 
     def nodes(self, graph: Graph) -> tuple[Node, ...]:
         """What a graph runs, in order. CaptureError for a graph that was released."""
@@ -119,7 +118,7 @@ class Graphs:
         for stream in list(self._streams.values()):
             self._drop(stream)
         self._context.attempt("cuStreamSynchronize", self._context.stream)
-        for graph in self._graphs.values():
+        for graph in list(self._graphs.values()):
             self._context.attempt("cuGraphExecDestroy", graph.executable)
             self._context.attempt("cuGraphDestroy", graph.recorded)
             graph.recorded, graph.run = None, _released
@@ -158,7 +157,7 @@ class Graphs:
         if kind == types.CU_GRAPH_NODE_TYPE_MEMCPY:
             copied = self._context.call("cuGraphMemcpyNodeGetParams", node)
             target, source = (Address(int(place)) for place in (copied.dstDevice, copied.srcDevice))
-            size = int(copied.WidthInBytes)
+            size = int(copied.WidthInBytes) * int(copied.Height) * int(copied.Depth)
             return Node(COPY, size, 1, 0, (target, source, size))
         raise DeviceError(f"nodes on {self._context.name}: a node of a kind that no capture makes", got=str(kind))
 

@@ -6,8 +6,7 @@ and what was given back is kept for the next. Where a device has no pools, the d
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from threading import Lock
+from bisect import bisect_right
 from typing import Any
 
 from pelton.runtime.cuda.context import Context
@@ -18,15 +17,19 @@ _KEEP_ALL = 2**64 - 1
 
 
 class Memory:
-    """What a driver took of its device, and the pool that it comes from."""
+    """What a driver took of its device, and the pool that it comes from.
+
+    Safe from any thread without a lock, which a finalizer that gives memory back could find taken by its own thread.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._held: dict[int, int] = {}
         """Sizes by address."""
-        self._starts: list[int] = []
-        """The addresses in order."""
-        self._lock = Lock()
+        self._change = object()
+        """Another one whenever that changes."""
+        self._sorted: tuple[object, list[int]] = self._change, []
+        """The addresses in order, and the change that they were sorted after."""
         self._total = int(context.call("cuMemGetInfo")[1])
         self._pool = self._made_pool() if context.attribute("MEMORY_POOLS_SUPPORTED") else None
 
@@ -65,24 +68,29 @@ class Memory:
         """
         if self._context.is_closed:
             return
-        with self._lock:
-            if (size := self._held.pop(address, None)) is None:
-                raise DeviceError(f"free on {self._context.name}: no allocation starts at {address:#x}")
-            del self._starts[bisect_right(self._starts, address) - 1]
+        if (size := self._held.pop(address, None)) is None:
+            raise DeviceError(f"free on {self._context.name}: no allocation starts at {address:#x}")
+        self._change = object()
         if self._context.is_lost:
             return
         try:
-            self._give_back(address)
+            with self._context.visited():
+                self._give_back(address)
         except BaseException:
             self._keep(address, size)
             raise
 
     def check(self, address: int, size: int, call: str) -> None:
         """Raise DeviceError unless `size` bytes at an address lie in one allocation."""
-        with self._lock:
-            below = bisect_right(self._starts, address)
-            start = self._starts[below - 1] if below else address + 1
-            held = self._held.get(start, 0)
+        if 0 <= size <= self._held.get(address, -1):
+            return
+        change, starts = self._change, self._sorted[1]
+        if self._sorted[0] is not change:
+            starts = sorted(self._held)
+            self._sorted = change, starts
+        below = bisect_right(starts, address)
+        start = starts[below - 1] if below else address + 1
+        held = self._held.get(start, 0)
         if not 0 <= address - start <= held:
             raise DeviceError(f"{call} on {self._context.name}: address {address:#x} lies in no allocation")
         if size < 0 or address - start + size > held:
@@ -91,13 +99,13 @@ class Memory:
 
     def close(self) -> None:
         """Gives everything back. Never raises."""
-        for address in self._held:
+        for address in list(self._held):
             if self._pool is None:
                 self._context.attempt("cuMemFree", address)
             else:
                 self._context.attempt("cuMemFreeAsync", address, self._context.stream)
         self._held.clear()
-        self._starts.clear()
+        self._change = object()
         self._context.attempt("cuStreamSynchronize", self._context.stream)
         if self._pool is not None:
             self._context.attempt("cuMemPoolDestroy", self._pool)
@@ -137,9 +145,8 @@ class Memory:
 
     def _keep(self, address: int, size: int) -> None:
         """Notes what has to be given back."""
-        with self._lock:
-            self._held[address] = size
-            insort(self._starts, address)
+        self._held[address] = size
+        self._change = object()
 
     def _trim(self) -> None:
         """Returns what the pool keeps to the device, where another size may be cut from it."""

@@ -95,8 +95,8 @@ def test_a_launch_is_one_call(fake: FakeCuda, driver: CudaDriver) -> None:
     function = driver.function(PTX, "add")
     assert driver.function(PTX, "add") is function
     loading = fake.names()[fake.names().index("cuModuleLoadData") :]
-    assert loading[1:4] == ["cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncGetAttribute"]
-    assert loading[4:] == ["cuFuncSetAttribute", *["cuFuncGetParamInfo"] * 5]
+    assert loading[1:5] == ["cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncGetAttribute", "cuFuncLoad"]
+    assert loading[5:] == ["cuFuncSetAttribute", *["cuFuncGetParamInfo"] * 5]
     fake.calls.clear()
     driver.launch(function, 3, 64, [x, y, 4, 0.5], 100 << 10)
     assert [call.name for call in fake.calls] == ["cuLaunchKernel"]

@@ -65,6 +65,18 @@ def test_nodes_come_in_the_order_of_the_work(driver: CudaDriver) -> None:
     assert [node.args[2] for node in driver.nodes(graph)] == list(range(12))
 
 
+def test_nodes_are_known_by_name_where_the_driver_has_other_handles(fake: FakeCuda, driver: CudaDriver) -> None:
+    function = driver.function(PTX, "bare")
+    fake.shift = 1 << 20
+    driver.begin_capture()
+    driver.launch(function, 2, 32, [])
+    graph = driver.end_capture()
+    assert driver.nodes(graph) == (Node("bare", 2, 32, 0, ()),)
+    driver.function(PTX.replace("bare()", "bare(.param .u32 n)"), "bare")
+    with pytest.raises(DeviceError, match="nodes on gpu:0: 2 functions may be what a node calls bare"):
+        driver.nodes(graph)
+
+
 REFUSED: dict[str, Callable[[CudaDriver, Address], object]] = {
     "allocate": lambda driver, x: driver.allocate(4),
     "free": lambda driver, x: driver.free(x),
@@ -188,6 +200,36 @@ def test_each_call_is_made_in_its_devices_context(fake: FakeCuda, driver: CudaDr
     for call in (other.replay, other.nodes, other.release):
         with pytest.raises(TypeError, match="of this device"):
             call(graph)
+    driver.close()
+    other.close()
+    assert not fake.live() and not fake.leaked
+
+
+@pytest.mark.parametrize(
+    "name", ["cuCtxSetCurrent", "cuEventCreate", "cuMemHostAlloc", "cuMemcpyHtoDAsync", "cuLaunchKernel"]
+)
+def test_a_finalizer_may_give_back_another_devices_memory_between_any_two_steps(
+    fake: FakeCuda, driver: CudaDriver, name: str
+) -> None:
+    """Whatever call is under way, a collection of garbage may run just before it."""
+    other = CudaDriver(1)
+    other.begin_capture()
+    graph, garbage = other.end_capture(), [other.allocate(4) for _ in range(20)]
+    x = driver.allocate(16)
+    launch = driver.prepare(driver.function(PTX, "add"), 1, 32, [x, x, 4, 1.0])
+    launch.run()
+
+    def collect(number: int, called: str) -> None:
+        if called == name and garbage:
+            other.free(garbage.pop())
+            other.release(graph)
+
+    fake.fails = collect
+    driver.write(x, np.zeros(4, np.float32))
+    launch.run()
+    fake.fails = lambda number, called: None
+    assert len(garbage) < 20
+    assert downloaded(driver, x, 4) == [1] * 4
     driver.close()
     other.close()
     assert not fake.live() and not fake.leaked

@@ -66,6 +66,14 @@ def cuFuncSetAttribute(fake: FakeCuda, function: Handle, attribute: Any, value: 
     _function(fake, function).dynamic = value
 
 
+def cuFuncLoad(fake: FakeCuda, function: Handle) -> None:
+    _function(fake, function).loaded = True
+
+
+def cuFuncGetName(fake: FakeCuda, function: Handle) -> bytes:
+    return _function(fake, Handle(int(function) - fake.shift)).entry.encode()
+
+
 def _function(fake: FakeCuda, handle: Handle) -> Function:
     """A function of a module that is still loaded."""
     found: Function = fake.get("function", handle)
@@ -80,6 +88,8 @@ def cuLaunchKernel(fake: FakeCuda, handle: Handle, *given: Any) -> None:
     if fake.current is not found.context or queue.context is not found.context:
         raise Refused("INVALID_CONTEXT")
     grid, block, shared = sizes[0], sizes[3], sizes[6]
+    if not found.loaded:
+        raise Refused("FUNCTION_NOT_LOADED")
     if not (0 < grid < 1 << 31 and 0 < block <= 512 and shared <= found.dynamic) or extra:
         raise Refused("INVALID_VALUE")
     pointers = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
@@ -90,7 +100,7 @@ def cuLaunchKernel(fake: FakeCuda, handle: Handle, *given: Any) -> None:
         if found.entry in fake.kernels:
             fake.kernels[found.entry](fake.memory, grid, block, args)
 
-    queue.add(kernel_node(handle, tuple(sizes), args, run))
+    queue.add(kernel_node(Handle(int(handle) + fake.shift), tuple(sizes), args, run))
 
 
 # ---- graphs

@@ -51,6 +51,8 @@ class FakeCuda:
         self.fails: Callable[[int, str], CUresult | None] = lambda number, name: None
         self.kernels: dict[str, Kernel] = {}
         self.memory = Memory()
+        self.shift = 0
+        """How far the handles of functions in nodes are from those that were launched."""
         self.objects: dict[int, tuple[str, Context, Any]] = {}
         self.leaked: list[str] = []
         self._next = 0x1000
@@ -150,8 +152,8 @@ PARTS = {"function", "node"}
 """Kinds that go with what they are part of."""
 _NONE = """cuInit cuCtxSetCurrent cuDevicePrimaryCtxRelease cuStreamDestroy cuStreamSynchronize cuStreamBeginCapture
 cuMemPoolDestroy cuMemPoolSetAttribute cuMemPoolTrimTo cuMemFreeAsync cuMemFree cuMemFreeHost cuMemcpyHtoDAsync
-cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuModuleUnload cuFuncSetAttribute cuLaunchKernel cuEventRecord cuEventSynchronize
-cuEventDestroy cuGraphLaunch cuGraphExecDestroy cuGraphDestroy"""
+cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuModuleUnload cuFuncLoad cuFuncSetAttribute cuLaunchKernel cuEventRecord
+cuEventSynchronize cuEventDestroy cuGraphLaunch cuGraphExecDestroy cuGraphDestroy"""
 _VALUES = {
     **dict.fromkeys(_NONE.split(), 0),
     "cuMemGetInfo": 2,

@@ -54,6 +54,7 @@ cuModuleGetFunction Phs
 cuFuncGetParamInfo hzPP
 cuFuncGetAttribute Iih
 cuFuncSetAttribute hii
+cuFuncLoad h
 cuLaunchKernel huuuuuuuhaa
 cuStreamBeginCapture hi
 cuStreamEndCapture hP

@@ -97,6 +97,7 @@ class Function:
     context: Context
     module: dict[str, list[int]]
     dynamic: int = 48 << 10
+    loaded: bool = False
 
     @property
     def offsets(self) -> list[int]:
