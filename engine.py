@@ -133,7 +133,7 @@ class InferenceSession:
     set_mojo_assert_level = set_assert_level
 
     def set_split_k_reduction_precision(self, precision: str | SplitKReductionPrecision) -> None:
-        """How partial sums of a split matrix product are kept: in the accumulator's type, or rounded to the result's.
+        """How partial sums of a long matrix product are kept: in the accumulator's type, or rounded to the result's.
 
         A member, or its name. Raises TypeError, listing the names, for anything else.
         """

@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pelton.codegen import scalar_values
@@ -36,6 +37,7 @@ from pelton.dialects.kernel import (
     YieldOp,
 )
 from pelton.dialects.kernel.grid import call_space
+from pelton.dialects.nn.matmul import PART
 from pelton.kernels.top_k import is_top_k, ranked_of
 from pelton.support.errors import CompileError, InternalError
 
@@ -309,7 +311,12 @@ class _Run:
         acc, *indices = op.body.block.args
         dtype = numpy_dtype(acc.type)
         wide = np.float64 if dtype.kind not in "iu" else dtype
-        product = np.matmul(a.astype(wide), b[..., :columns].astype(wide))
+        a, b = a.astype(wide), b[..., :columns].astype(wide)
+        partial = op.parameters.data.get("partial") if isinstance(op.parameters, DictionaryAttr) else None
+        step = PART if partial is not None else max(a.shape[-1], 1)
+        parts = [np.matmul(a[..., k : k + step], b[..., k : k + step, :]) for k in range(0, max(a.shape[-1], 1), step)]
+        kept = [scalar_values.round_to(y, partial).astype(wide) if partial is not None else y for y in parts]
+        product = sum(kept[1:], start=kept[0])
         self.spread(indices, product.shape)
         self.values[acc] = scalar_values.round_to(product.reshape(-1), acc.type)
         if product.size:

@@ -10,15 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.ir import Attribute
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import BufType, CallOp
 from pelton.dialects.kernel.grid import call_space
+from pelton.dialects.nn.matmul import PART
 from pelton.support.errors import CompileError
 
 ROWS = 48
-PANELS = 8
+PANELS, LONG = 8, 2048
+"""Panels of a block: while they change, its rows of the left operand stay in the L2 cache, unless K is `LONG`."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,13 @@ class Blocks:
     """The right operand has no batch of its own."""
     block_rows: int
     block_panels: int
+    partial: Attribute | None = None
+    """What the sum of each part of K is rounded to."""
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether K may be longer than one part."""
+        return not isinstance(self.depth, int) or self.depth > PART
 
     @property
     def row_blocks(self) -> Dim:
@@ -48,6 +58,11 @@ class Blocks:
     def items(self) -> Dim:
         """Grid items: batch × row blocks × panel blocks."""
         return dims.product([self.batch if self.batch is not None else 1, self.row_blocks, self.panel_blocks])
+
+
+def panels_of(depth: Dim) -> int:
+    """How many panels a block has: of a known long K one, so that threads share a product of few rows and columns."""
+    return 1 if isinstance(depth, int) and depth >= LONG else PANELS
 
 
 def blocks_of(call: CallOp) -> Blocks:
@@ -78,10 +93,16 @@ def blocks_of(call: CallOp) -> Blocks:
         width=width if isinstance(width, int) else 0,
         shared=len(right.shape) == 3,
         block_rows=_parameter(call, "rows", ROWS),
-        block_panels=_parameter(call, "panels", PANELS),
+        block_panels=_parameter(call, "panels", panels_of(depth)),
+        partial=given_of(call, "partial"),
     )
 
 
 def _parameter(call: CallOp, name: str, default: int) -> int:
-    given = call.parameters.data.get(name) if isinstance(call.parameters, DictionaryAttr) else None
+    given = given_of(call, name)
     return given.value.data if isinstance(given, IntegerAttr) else default
+
+
+def given_of(call: CallOp, name: str) -> Attribute | None:
+    """A parameter of a call."""
+    return call.parameters.data.get(name) if isinstance(call.parameters, DictionaryAttr) else None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import BufType, CallOp, FuncOp
 from pelton.dialects.kernel.grid import call_space, grid_items
+from pelton.kernels.matmul import given_of
 from pelton.kernels.top_k import is_top_k, ranked_of
 from pelton.support.errors import CompileError
 
@@ -29,6 +31,8 @@ class Product:
     space: tuple[Dim, ...]
     width: int
     """Columns of a panel; 0 where the right operand is not packed."""
+    partial: Attribute | None = None
+    """What the sum of each part of K is rounded to."""
 
     @property
     def batched(self) -> bool:
@@ -52,9 +56,9 @@ def product_of(call: CallOp) -> Product:
     left, right = (b.type for b in call.bufs)
     assert isinstance(left, BufType)
     assert isinstance(right, BufType)
-    given = call.parameters.data.get("width") if isinstance(call.parameters, DictionaryAttr) else None
+    given = given_of(call, "width")
     width = given.value.data if isinstance(given, IntegerAttr) else 0
-    found = Product(left, right, call_space(call), width)
+    found = Product(left, right, call_space(call), width, given_of(call, "partial"))
     matrix = 3 if width else 2
     fits = len(left.shape) == len(found.space) in (2, 3) and len(right.shape) in (matrix, matrix + found.batched)
     if not fits or right.shape[-2] != left.shape[-1] or (width and right.shape[-1] != width):

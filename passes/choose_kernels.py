@@ -24,7 +24,7 @@ from pelton.kernels.products import product_candidates
 from pelton.kernels.tiles import TILE
 from pelton.kernels.top_k import KERNELS, SELECT, top_k_candidates
 from pelton.passes import expect_option
-from pelton.passes.choosing.split_products import PRECISIONS, SplitProduct
+from pelton.passes.choosing.partial_results import PRECISIONS, partial_type
 
 CUDA = "cuda"
 TARGETS = (*TILE, CUDA)
@@ -42,7 +42,7 @@ class ChooseKernels(ModulePass):
 
 
     `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
-    `split-k-precision` is how partial results of a split product are kept: `choosing/split_products.py`.
+    `split-k-precision` is how partial results of a long product are kept: `choosing/partial_results.py`.
     """
 
     name = "choose-kernels"
@@ -54,8 +54,8 @@ class ChooseKernels(ModulePass):
         expect_option(self.name, "choose-kernels has no such target", self.target, TARGETS)
         expect_option(self.name, "choose-kernels has no such top-k", self.top_k, tuple(KERNELS))
         expect_option(self.name, "choose-kernels has no such split-k-precision", self.split_k_precision, PRECISIONS)
-        PatternRewriteWalker(SplitProduct(self.split_k_precision), apply_recursively=False).rewrite_module(op)
-        PatternRewriteWalker(ChooseProduct(self.target), apply_recursively=False).rewrite_module(op)
+        products = ChooseProduct(self.target, self.split_k_precision)
+        PatternRewriteWalker(products, apply_recursively=False).rewrite_module(op)
         PatternRewriteWalker(ChooseTopK(self.target, self.top_k), apply_recursively=False).rewrite_module(op)
 
 
@@ -64,9 +64,12 @@ class ChooseProduct(RewritePattern):
     """The schedule of a matmul; on a CPU its right operand in panels of the target's width."""
 
     target: str
+    precision: str
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        if (partial := partial_type(op, self.precision)) is not None:
+            op.properties["partial"] = partial
         target = target_of(op, self.target)
         choice = choose(op.name, product_candidates(op, target), location_of(op) or "")
         if target == CUDA:
@@ -75,7 +78,7 @@ class ChooseProduct(RewritePattern):
         _, columns = TILE[target][dtype_name(op.result_type.dtype)]
         pack = PackOp.make(op.operands[1], location=op.location, width=IntegerAttr(columns, i64))
         n = DimsAttr((op.result_type.shape[-1],))
-        given: dict[str, Attribute] = {"split": op.split} if op.split is not None else {}
+        given: dict[str, Attribute] = {"partial": partial} if partial is not None else {}
         packed = PackedMatmulOp.make(op.operands[0], pack.results[0], location=op.location, n=n, **given)
         packed.results[0].name_hint = op.results[0].name_hint
         mark(packed, choice)

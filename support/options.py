@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Enum)
 
 
 class SplitKReductionPrecision(IntEnum):
-    """How partial sums of a split matrix product are kept: in the accumulator's type, or rounded to the result's."""
+    """How partial sums of a long matrix product are kept: in the accumulator's type, or rounded to the result's."""
 
     ACCUM = 1
     OUTPUT = 2

@@ -5,7 +5,8 @@ k, width]`. Leaves: lines of the kernel's text, the epilogue in a loop over the 
 the panel's columns.
 
 A panel stays in the L1 cache while all row tiles of the block pass over it; the block's rows of a stay in L2 while
-its panels change. Every sum runs over k in one chain, so its bits depend on nothing but its row, its column and k.
+its panels change. Every part of k is summed in one chain, and the sums of parts are added in their order, so the bits
+of an element depend on nothing but its row, its column and k.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pelton.codegen.cpu.printer import CpuPrinter, Schedule
-from pelton.codegen.spelling import register_name
+from pelton.codegen.spelling import convert, register_name
 from pelton.codegen.terms import Term, call, infix, number, total
 from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp
+from pelton.dialects.nn.matmul import PART
 from pelton.kernels.matmul import Blocks, blocks_of
 from pelton.kernels.tiles import TILE
 from pelton.support.errors import CompileError
@@ -52,6 +54,7 @@ class _Text:
         self.height = height
         self.element = element
         self.depth = printer.dim(self.blocks.depth)
+        self.sums: Term | None = None
         printer.lanes_per_step = self.blocks.width
 
     def let(self, name: str, value: Term) -> Term:
@@ -70,7 +73,11 @@ class _Text:
     def write(self) -> None:
         printer, blocks = self.printer, self.blocks
         tile = Term(printer.names.fresh("tile", "tile"))
-        printer.head(f"{tile} = {call('tile_' + self.element, number(self.height * blocks.width))}")
+        size = number(self.height * blocks.width)
+        printer.head(f"{tile} = {call('tile_' + self.element, size)}")
+        if blocks.in_parts:
+            self.sums = Term(printer.names.fresh("sums", "sums"))
+            printer.head(f"{self.sums} = {call('tile_' + self.element, size)}")
         item = self.loop("item", Term("lo"), Term("hi"))
         with printer.indented():
             matrix, row_block, panel_block = self.places(item)
@@ -117,7 +124,11 @@ class _Text:
         with printer.indented():
             left = self.let("left", infix("-", bottom, row))
             a0 = infix("*", self.inside(matrix, blocks.rows, row), self.depth)
-            self.tiles(left, (tile, a, a0, self.depth, left, b, b0, self.depth))
+            if self.sums is None:
+                self.tiles(left, (tile, a, a0, self.depth, left, b, b0, self.depth))
+            else:
+                self.parts(tile, self.sums, left, (a, a0, b, b0))
+                tile = self.sums
             place = (*(() if matrix is None else (matrix,)), row, j)
             columns = printer.dim(blocks.columns)
             if isinstance(blocks.columns, int) and blocks.columns % blocks.width == 0:
@@ -128,6 +139,31 @@ class _Text:
             printer.line("else:")
             with printer.indented():
                 self.rows(tile, left, place, self.let("columns", call("below", infix("-", columns, j))))
+
+    def parts(self, tile: Term, sums: Term, left: Term, operands: tuple[Term, Term, Term, Term]) -> None:
+        """The products of one tile over each part of k, added in `sums`; a k of 0 has one part, of 0."""
+        printer, (a, a0, b, b0) = self.printer, operands
+        end = self.depth if self.depth.text.isdigit() else call("maximum", self.depth, number(1))
+        part = self.loop("part", number(0), end, number(PART))
+        r = Term(printer.names.index("r", "r"))
+        at = infix("*", r, Term("W"))
+        with printer.indented():
+            depth = self.let("depth", call("minimum", infix("-", self.depth, part), number(PART)))
+            start = infix("+", b0, infix("*", part, Term("W")))
+            self.tiles(left, (tile, a, infix("+", a0, part), self.depth, left, b, start, depth))
+            printer.line(f"for {r} in {call('range', call('minimum', left, number(self.height)))}:")
+            with printer.indented():
+                one = self.kept(call("load", tile, at))
+                both = infix("+", call("load", sums, at), one)
+                printer.line(call("store", sums, at, call("where", infix("==", part, number(0)), one, both)))
+        printer.names.release(r.text, "r", "r")
+
+    def kept(self, one: Term) -> Term:
+        """The sum of a part, named, as it is added."""
+        if self.blocks.partial is not None:
+            half = register_name(self.blocks.partial)
+            one = convert(convert(one, self.element, half), half, self.element)
+        return self.let("one", one)
 
     def tiles(self, left: Term, args: Sequence[Term]) -> None:
         """The product of one tile. A lone row, as in decoding, has a tile of its own: the same sums, less work."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from pelton.dialects.scalars import Scalars
 
 
+PART = 1024
+"""How much of K is one chain of sums; a longer product adds the sums of its parts in their order."""
+
+
 class Product(NnOp):
     """What both forms of a matrix product share: the error bound, and half types through f32."""
 
     lhs = operand_def(TensorType)
     rhs = operand_def(TensorType)
-    split = opt_prop_def(StringAttr)
-    """Of the parts of a longer product: how their results are kept, as `choose-kernels` names it."""
+    partial = opt_prop_def(Attribute)
+    """The half type to which the sum of each part of K is rounded; without it they are kept as they are."""
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
@@ -47,14 +51,37 @@ class Product(NnOp):
         with reference.quiet():
             magnitude = self.multiply(abs(reference.wide(a)), abs(reference.wide(b)), sizes)
             error = (a.shape[-1] + 1) * reference.unit(a.dtype) * magnitude + reference.half_step(results[0])
+            if self.partial is not None:
+                half, parts = reference.info(reference.numpy_dtype(self.partial)), len(self._starts(a))
+                error += half.eps * magnitude + parts * float(half.smallest_subnormal)
         return [finite(error)]
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
         from pelton.dialects.nn import reference
 
         with reference.quiet():
-            y = self.multiply(reference.wide(inputs[0]), reference.wide(inputs[1]), sizes)
+            a, b = (reference.wide(x) for x in inputs)
+            y = self.multiply(a, b, sizes) if self.partial is None else self._in_parts(a, b, sizes)
         return [reference.rounded(y, self.result_type.dtype)]
+
+    def _in_parts(self, a: Array, b: Array, sizes: Sizes) -> Array:
+        """The sum of what `partial` keeps of each part."""
+        from pelton.dialects.nn import reference
+
+        assert self.partial is not None
+        parts = [self.multiply(a[..., k : k + PART], b[..., k : k + PART, :], sizes) for k in self._starts(a)]
+        kept = [reference.wide(reference.rounded(y, self.partial)) for y in parts]
+        return sum(kept[1:], start=kept[0])
+
+    def _starts(self, a: Array) -> range:
+        return range(0, max(a.shape[-1], 1), PART)
+
+    def expect_partial(self) -> None:
+        """Partial results of f32 alone are rounded, and to a half."""
+        given = self.partial
+        if given is None or (is_float(given) and bytes_of(given) == 2 and self.tensor().dtype == F32):
+            return
+        raise VerifyException(f"'{self.name}' rounds partial results of f32 to f16 or bf16, got {given}")
 
     def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
         """The product in NumPy."""
@@ -80,6 +107,7 @@ class MatmulOp(Product):
                 f"'nn.matmul' expects [..., m, k] and [..., k, n] with equal leading sizes, or [k, n], got "
                 f"{shape_text(a.shape)} and {shape_text(b.shape)}; broadcast or reshape first"
             )
+        self.expect_partial()
         return [a.with_shape((*a.shape[:-1], b.shape[-1]))]
 
     def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:
@@ -174,6 +202,7 @@ class PackedMatmulOp(Product):
             raise VerifyException(
                 f"'nn.packed_matmul' expects the panels of [..., k, {self.columns}] for {a}, got {shape_text(b.shape)}"
             )
+        self.expect_partial()
         return [a.with_shape((*a.shape[:-1], self.columns))]
 
     def multiply(self, a: Array, b: Array, sizes: Sizes) -> Array:

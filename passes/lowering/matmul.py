@@ -39,6 +39,8 @@ def lower_matmul(nest: Nest) -> int | None:
     parameters: dict[str, Attribute] = {}
     if packed:
         parameters["width"] = IntegerAttr(width(right), i64)
+    if op.partial is not None:
+        parameters["partial"] = op.partial
     call = CallOp.create(
         operands=[argument.buffer for argument in bufs],
         properties={"callee": SymbolRefAttr("matmul"), "parameters": DictionaryAttr(parameters)},

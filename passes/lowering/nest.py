@@ -42,7 +42,7 @@ from pelton.dialects.nn.ranges import Ranges
 from pelton.dialects.nn.reduce import PART
 from pelton.dialects.op import NnOp, Pointwise, Reduction, location_of
 from pelton.dialects.scalars import Scalars
-from pelton.dialects.types import DimsAttr, TensorType, bytes_of, is_float, limits_of
+from pelton.dialects.types import DimsAttr, TensorType, bytes_of, dtype_name, is_float, limits_of
 from pelton.support.errors import CompileError
 
 Key = tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]
@@ -375,4 +375,5 @@ def describe(group: GroupOp) -> str:
 
 def _word(op: NnOp) -> str:
     word = op.name.removeprefix("nn.")
-    return f"{word}_split_{op.split.data}" if isinstance(op, Product) and op.split is not None else word
+    partial = op.partial if isinstance(op, Product) else None
+    return f"{word}_parts_{dtype_name(partial)}" if partial is not None else word

@@ -98,37 +98,54 @@ def launched(model: Any, x: Any) -> set[str]:
     return {name for launch in model.launches(Buffer.from_numpy(x)) if (name := launch.kernel).startswith("top_k")}
 
 
-def product(dtype: DType, depth: int, rows: Any = "n") -> Graph:
-    inputs = [TensorType(dtype, [rows, depth], CPU), TensorType(dtype, [depth, 24], CPU)]
+def product(dtype: DType, depth: Any, rows: Any = "n", columns: Any = 24) -> Graph:
+    inputs = [TensorType(dtype, [rows, depth], CPU), TensorType(dtype, [depth, columns], CPU)]
     with Graph("product", input_types=inputs) as graph:
         graph.output(graph.inputs[0] @ graph.inputs[1])
     return graph
 
 
-def factors(depth: int) -> tuple[Any, Any]:
+def factors(depth: int, half: Any = np.float16) -> tuple[Any, Any]:
     random = np.random.default_rng(9)
-    a, b = ((random.standard_normal(s) + 0.5).astype(np.float16) for s in ((5, depth), (depth, 24)))
+    a, b = ((random.standard_normal(s) + 0.5).astype(half) for s in ((5, depth), (depth, 24)))
     return a, b
 
 
-@pytest.mark.parametrize("depth", [8192, 9000])
-def test_split_products_round_where_the_session_says(depth: int) -> None:
-    session, (a, b) = InferenceSession(), factors(depth)
-    kept = session.load(product(DType.float16, depth))
+@pytest.mark.parametrize("dtype", [DType.float16, DType.bfloat16])
+@pytest.mark.parametrize("known", [True, False])
+def test_long_products_round_where_the_session_says(known: bool, dtype: DType) -> None:
+    depth, half = 9000, dtype.to_numpy()
+    session, (a, b) = InferenceSession(), factors(depth, half)
+    graph = product(dtype, depth if known else "k")
+    kept = session.load(graph)
     session.set_split_k_reduction_precision("OUTPUT")
-    rounded = session.load(product(DType.float16, depth))
+    rounded = session.load(graph)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     kept_y, rounded_y = (m.execute(a, b)[0].to_numpy() for m in (kept, rounded))
-    errors = [np.abs(y - exact).mean() for y in (kept_y, rounded_y)]
+    errors = [np.abs(y.astype(np.float64) - exact).mean() for y in (kept_y, rounded_y)]
     assert errors[0] < errors[1]
     # a part is a chain in f32, so it is what the product of that part alone gives
-    total = np.zeros(exact.shape, np.float32)
-    places = [*range(0, depth, 1024), depth]
-    for first, last in pairwise(places):
-        part = session.load(product(DType.float32, last - first))
-        pair = (np.ascontiguousarray(x, np.float32) for x in (a[:, first:last], b[first:last]))
-        total += part.execute(*pair)[0].to_numpy().astype(np.float16).astype(np.float32)
-    np.testing.assert_array_equal(rounded_y, total.astype(np.float16))
+    part = session.load(product(DType.float32, "k"))
+    totals = [np.zeros(exact.shape, np.float32) for _ in range(2)]
+    for first, last in pairwise([*range(0, depth, 1024), depth]):
+        (y,) = part.execute(*(np.ascontiguousarray(x, np.float32) for x in (a[:, first:last], b[first:last])))
+        totals[0] += y.to_numpy()
+        totals[1] += y.to_numpy().astype(half).astype(np.float32)
+    for got, total in zip((kept_y, rounded_y), totals, strict=True):
+        np.testing.assert_array_equal(got.astype(np.float32), total.astype(half).astype(np.float32))
+
+
+@pytest.mark.parametrize("precision", ["ACCUM", "OUTPUT"])
+@pytest.mark.parametrize("depth", [0, 1, 1024, 1025, 16384])
+def test_known_and_unknown_sizes_give_a_product_the_same_bits(depth: int, precision: str) -> None:
+    session = InferenceSession()
+    session.set_split_k_reduction_precision(precision)
+    for dtype in (DType.float32, DType.float16):
+        pair = factors(depth, dtype.to_numpy())
+        pair[0][:, :600] *= -1  # sums pass through 0
+        forms = [(depth, "n", 24), (depth, 5, "m"), ("k", "n", 24), ("k", 5, "m")]
+        got = [session.load(product(dtype, *form)).execute(*pair)[0].to_numpy().tobytes() for form in forms]
+        assert len(set(got)) == 1
 
 
 def test_the_precision_names_other_kernels_and_is_for_later_models_alone() -> None:
@@ -137,13 +154,12 @@ def test_the_precision_names_other_kernels_and_is_for_later_models_alone() -> No
     kept = session.load(graph)
     session.set_split_k_reduction_precision("OUTPUT")
     rounded = session.load(graph)
-    names = [{x.kernel for x in m.launches(*buffers) if "split" in x.kernel} for m in (kept, rounded)]
-    assert names[0] != names[1]
-    assert all("_split_accum" in x for x in names[0])
-    assert all("_split_output" in x for x in names[1])
+    names = [{x.kernel for x in m.launches(*buffers) if "matmul" in x.kernel} for m in (kept, rounded)]
+    assert all("_parts_f16" not in x for x in names[0])
+    assert all("_parts_f16" in x for x in names[1])
 
 
-def test_a_row_of_a_split_product_has_the_same_bits_alone() -> None:
+def test_a_row_of_a_long_product_has_the_same_bits_alone() -> None:
     model, (a, b) = InferenceSession().load(product(DType.float32, 9000)), factors(9000)
     a, b = a.astype(np.float32), b.astype(np.float32)
     together = model.execute(a, b)[0].to_numpy()

@@ -113,15 +113,17 @@ kernel.func @exchange(%x : !kernel.buf<[64], bf16>, %y : !kernel.buf<[64], f32>)
 // A hand schedule; its epilogue stands once, for the thread's one element.
 
 // CHECK:      def linear(a, w, bias, y, m, k, n, lo, hi, ctx):
-// CHECK:          mm_acc = f32(0)
-// CHECK-NEXT:     for mm_k in range(0, k, 16):
-// CHECK:              cuda.syncthreads()
-// CHECK-NEXT:         for mm_q in range(16):
-// CHECK-NEXT:             mm_acc = fma(mm_a[mm_y * 17 + mm_q], mm_b[mm_q * 16 + mm_x], mm_acc)
-// CHECK-NEXT:         cuda.syncthreads()
+// CHECK:          for mm_part in range(0, k, 1024):
+// CHECK-NEXT:         mm_acc = f32(0)
+// CHECK-NEXT:         for mm_k in range(mm_part, minimum(mm_part + 1024, k), 16):
+// CHECK:                  cuda.syncthreads()
+// CHECK-NEXT:             for mm_q in range(16):
+// CHECK-NEXT:                 mm_acc = fma(mm_a[mm_y * 17 + mm_q], mm_b[mm_q * 16 + mm_x], mm_acc)
+// CHECK-NEXT:             cuda.syncthreads()
+// CHECK-NEXT:         mm_sum = mm_acc if mm_part == 0 else f32(mm_sum + mm_acc)
 // CHECK-NEXT:     if mm_i < m and mm_j < n:
 // CHECK-NEXT:         b = bias[mm_j]
-// CHECK-NEXT:         y[mm_i * n + mm_j] = mm_acc + b
+// CHECK-NEXT:         y[mm_i * n + mm_j] = mm_sum + b
 kernel.func @linear(%a : !kernel.buf<[m, k], f32>, %w : !kernel.buf<[k, n], f32>, %bias : !kernel.buf<[n], f32>, %y : !kernel.buf<[m, n], f32>) sizes [m, k, n] {
   kernel.call @matmul(%a, %w) : (!kernel.buf<[m, k], f32>, !kernel.buf<[k, n], f32>) epilogue (%acc : f32, %i : index, %j : index) {
     %b = kernel.load %bias[%j] : !kernel.buf<[n], f32>

@@ -205,6 +205,12 @@ func.func @refused(%x: !nn.tensor<[2, 3], f32>) {
   func.return
 }
 // -----
+// CHECK: 'nn.matmul' rounds partial results of f32 to f16 or bf16, got f64
+func.func @refused(%x: !nn.tensor<[3, 3], f32>) {
+  %0 = nn.matmul %x, %x {partial = f64} : !nn.tensor<[3, 3], f32>
+  func.return
+}
+// -----
 // CHECK: 'nn.packed_matmul' expects f32 or f64 on one device, got
 func.func @refused(%x: !nn.tensor<[2, 3], i32>, %y: !nn.tensor<[1, 3, 4], i32>) {
   %0 = nn.packed_matmul %x, %y {n = #nn.dims[4]} : (!nn.tensor<[2, 3], i32>, !nn.tensor<[1, 3, 4], i32>) -> !nn.tensor<[2, 4], i32>

@@ -25,7 +25,7 @@
 // CHECK-NEXT: nn.packed_matmul %x, %[[P]] {n = #nn.dims[40], choice = {op = "nn.matmul", kernel = "matmul"
 // CHECK-SAME: reason = "6 x 16 accumulators in registers; the right operand in panels of 16 columns"
 // CHECK-SAME: cost = "640*n FLOP, 192*n + 1280 B, ((n + 47) floordiv 48) items"
-// CHECK-SAME: lost = [{kernel = "matmul_split", cost = {{.*}}, why = "K = 8: it takes 8192 or more"}]
+// CHECK-SAME: lost = []
 // WIDE:       nn.pack %w {width = 32}
 func.func @main(%x : !nn.tensor<[n, 8], f32>, %w : !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32> {
   %y = nn.matmul %x, %w : (!nn.tensor<[n, 8], f32>, !nn.tensor<[8, 40], f32>) -> !nn.tensor<[n, 40], f32>
@@ -60,21 +60,13 @@ func.func @all(%x : !nn.tensor<[n, m], f32>) -> !nn.tensor<[n, m], i64> {
   func.return %y : !nn.tensor<[n, m], i64>
 }
 
-// A long K is cut; what it leaves over is a product of its own.
+// A long K is summed in parts: partial results are kept, or rounded to the half type of the user's product. A block has
+// one panel, so that threads share few columns.
 // CHECK-LABEL:  @long
-// CHECK:        nn.permute
-// CHECK:        nn.packed_matmul {{.*}}split = "accum"{{.*}}kernel = "matmul_split"
-// CHECK-SAME:   reason = "split K: parts of 1024 side by side, partial results kept in the accumulator's type
-// CHECK-SAME:   lost = [{kernel = "matmul", cost = {{.*}}, why = "K is long and columns are few
-// CHECK-NEXT:   nn.sum
-// CHECK:        nn.packed_matmul {{.*}}split = "accum"
-// CHECK:        nn.add
+// CHECK:        nn.packed_matmul {{.*}} {n = #nn.dims[24], choice = {{.*}}K in parts of 1024, partial results kept as they are
+// CHECK-SAME:   2*((n + 47) floordiv 48) items
 // OUTPUT-LABEL: @long
-// OUTPUT:       nn.packed_matmul {{.*}}split = "output"
-// OUTPUT-SAME:  partial results rounded to the result's type
-// OUTPUT-NEXT:  nn.cast {{.*}} -> !nn.tensor<[8, n, 24], f16>
-// OUTPUT-NEXT:  nn.cast
-// OUTPUT-NEXT:  nn.sum
+// OUTPUT:       nn.packed_matmul {{.*}}partial = f16{{.*}}partial results rounded to f16
 func.func @long(%x : !nn.tensor<[n, 9000], f16>, %w : !nn.tensor<[9000, 24], f16>) -> !nn.tensor<[n, 24], f16> {
   %x32 = nn.cast %x {dtype = f32} : (!nn.tensor<[n, 9000], f16>) -> !nn.tensor<[n, 9000], f32>
   %w32 = nn.cast %w {dtype = f32} : (!nn.tensor<[9000, 24], f16>) -> !nn.tensor<[9000, 24], f32>
