@@ -12,9 +12,11 @@ memory ordering within a warp, the last bits of `.approx` instructions, tensor c
 from __future__ import annotations
 
 from pelton.runtime.emulator.errors import (
+    Deadlock,
     DidNotFinish,
     DivergentBarrier,
     EmulationError,
+    InFlight,
     Misaligned,
     OutOfBounds,
     PtxSyntaxError,
@@ -25,9 +27,11 @@ from pelton.runtime.emulator.errors import (
 from pelton.runtime.emulator.launch import emulate
 
 __all__ = [
+    "Deadlock",
     "DidNotFinish",
     "DivergentBarrier",
     "EmulationError",
+    "InFlight",
     "Misaligned",
     "OutOfBounds",
     "PtxSyntaxError",

@@ -9,29 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
-from pelton.runtime.emulator import access, assigned
+from pelton.runtime.emulator import access, assigned, atomics, matrices, warp
 from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
 from pelton.runtime.emulator.link import Operand as Linked
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.meeting import Meeting, meeting
 from pelton.runtime.emulator.rule import Rule
 from pelton.runtime.emulator.rules import rule
+from pelton.runtime.emulator.special import CLOCKS, clock
+from pelton.runtime.emulator.step import MakeStep, Mask, Reader, Step, Writer
 from pelton.runtime.emulator.values import TYPES, Array, Type, as_bits, as_type, immediate
 
-Mask: TypeAlias = Array
-Step: TypeAlias = Callable[[Machine, Mask], None]
-Reader: TypeAlias = Callable[[Machine], Array]
-Writer: TypeAlias = Callable[[Machine, Array, Mask], None]
 EXIT = 1 << 30
 """The block number of a thread that has returned."""
-_MEETING = {"bar", "barrier", "shfl", "vote", "activemask", "match", "redux"}
 _LEAVES = ("bra", "ret", "exit")
-_IGNORED = {"membar", "fence", "griddepcontrol", "pragma"}
+_IGNORED = {"membar", "fence", "griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard", "createpolicy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Block:
 
     steps: tuple[tuple[Instruction, Step], ...]
     leave: Callable[[Machine, Mask], None]
-    meeting: Instruction | None
+    meeting: Meeting | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +63,15 @@ def block_starts(program: Program) -> list[int]:
     code = program.instructions
     first = {0, len(code)} | {o.index for i in code for o in i.operands if isinstance(o, Target)}
     for number, instruction in enumerate(code):
-        if instruction.stem in (*_LEAVES, "nanosleep"):  # a sleeping thread goes on in the next block
+        if instruction.stem in _LEAVES or may_sleep(instruction):  # a sleeping thread goes on in the next block
             first.add(number + 1)
-        if instruction.stem in _MEETING:
+        if meeting(instruction, reader):
             first |= {number, number + 1}
     return sorted(n for n in first if n <= len(code))
 
 
 def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int], unsure: frozenset[int]) -> Block:
-    meeting = code[0] if code and code[0].stem in _MEETING else None
+    meets = meeting(code[0], reader) if code else None
     steps: list[tuple[Instruction, Step]] = []
     leave = _go(number + 1)
     for instruction in code:
@@ -88,7 +85,7 @@ def _block(code: tuple[Instruction, ...], number: int, numbers: dict[int, int], 
             steps.append((instruction, watched(instruction, _guarded(instruction, step(instruction)), unsure)))
         if instruction.guard is not None and instruction.guard.index in unsure and instruction.stem in _LEAVES:
             steps.append((instruction, watched(instruction, _nothing, unsure)))
-    return Block(tuple(steps), leave, meeting)
+    return Block(tuple(steps), leave, meets)
 
 
 def _nothing(machine: Machine, mask: Mask) -> None:
@@ -134,6 +131,8 @@ def reader(operand: Linked | None, type: Type) -> Reader:
             return lambda machine: ~machine.registers[index]
         case Register(index):
             return lambda machine: as_type(machine.registers[index], type)
+        case Special(name) if name in CLOCKS:
+            return lambda machine: as_type(clock(name, machine.time), type)
         case Special(name):
             return lambda machine: as_type(machine.special[name], type)
         case Constant(text):
@@ -159,11 +158,19 @@ def writer(operand: Linked | None) -> Writer:
 
 
 # ---- steps
+_STEPS: dict[str, MakeStep] = {**access.STEPS, **atomics.STEPS, **warp.STEPS, **matrices.STEPS}
+
+
+def may_sleep(instruction: Instruction) -> bool:
+    """Whether a thread may sleep behind this instruction: nothing else may follow it in its block."""
+    return instruction.stem == "nanosleep" or bool({"try_wait", "test_wait"} & set(instruction.modifiers))
+
+
 def step(instruction: Instruction) -> Step:
     """What one instruction does."""
     try:
-        if instruction.stem in access.STEPS:
-            return access.STEPS[instruction.stem](instruction, reader, writer)
+        if make := _STEPS.get(instruction.stem):
+            return make(instruction, reader, writer)
         if instruction.stem == "mov" and any(isinstance(o, Several) for o in instruction.operands):
             return _pack_or_unpack(instruction)
         return _compute(instruction, rule(instruction.stem, instruction.modifiers))

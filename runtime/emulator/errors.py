@@ -12,6 +12,8 @@ the PTX says so, the line of the text that it was made from.
        ├─ Uninitialised          a use of memory or of a register that nobody wrote
        ├─ Race                   two threads touch one byte, one of them writes, no barrier between
        ├─ DivergentBarrier       threads that should meet at a barrier or warp operation do not
+       ├─ InFlight               memory touched that an asynchronous copy or product still reads or writes
+       ├─ Deadlock               threads wait for what nobody can bring about any more
        └─ DidNotFinish           more steps than the limit allows
 """
 
@@ -65,6 +67,14 @@ class Race(EmulationError):
 
 class DivergentBarrier(EmulationError):
     """Threads that should meet at a barrier or a warp-wide operation do not."""
+
+
+class InFlight(EmulationError):
+    """Memory is touched that an asynchronous operation still reads or writes: nobody has waited for it."""
+
+
+class Deadlock(EmulationError):
+    """Threads wait for what nobody can bring about any more."""
 
 
 class DidNotFinish(EmulationError):

@@ -21,6 +21,8 @@ from pelton.runtime.emulator.values import TYPES, Array
 
 _BATCH = 1 << 14
 """Threads that run together: enough to hide NumPy's cost per call, few enough to stay in the cache."""
+_SHARED = 1 << 22
+"""Bytes of shared memory that they have together: each byte has records of who touched it."""
 LIMIT = 1_000_000
 """The most basic blocks that a batch may execute."""
 
@@ -73,7 +75,8 @@ def run_grid(
         raise ValueError(f"a block has a multiple of 32 threads, at most 1024; got {block}")
     launch = Launch(code.program, memory, parameters(code.program, args), grid, block, shared, checks)
     with np.errstate(all="ignore"):
-        for first in range(0, grid, batch := max(_BATCH // block, 1)):
+        batch = max(min(_BATCH // block, _SHARED // max(code.program.shared.size + shared, 1)), 1)
+        for first in range(0, grid, batch):
             run(Machine(launch, first, min(batch, grid - first)), code, limit)
 
 

@@ -11,16 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from pelton.runtime.emulator import parser, syntax
+from pelton.runtime.emulator import parser, special, syntax
 from pelton.runtime.emulator.errors import PtxSyntaxError, UnsupportedInstruction
 from pelton.runtime.emulator.memory import CONSTANTS, Layout
 from pelton.runtime.emulator.syntax import Address, Function, Label, Raw, Registers, Scope, Statement, Variable, Word
 from pelton.runtime.emulator.values import TYPES
 
-SPECIAL = frozenset(
-    [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
-    + ["%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"]
-)
 CARRY = 0
 """The number of the condition code, a predicate register: what `add.cc` writes and `addc` reads."""
 
@@ -254,7 +250,7 @@ class _Linker:
                 return address
             case None if word.text[0] == "!" and isinstance(inner := self.find(word.text[1:]), Register):
                 return replace(inner, negated=True)
-            case _ if word.text in SPECIAL:
+            case _ if word.text in special.NAMES:
                 return Special(word.text)
             case _ if word.text.lstrip("-")[:1].isdigit():
                 return Constant(word.text)

@@ -13,6 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pelton.runtime.emulator import special
+from pelton.runtime.emulator.barriers import Barriers
+from pelton.runtime.emulator.clocks import Clocks, SharedTracker
 from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Race, Uninitialised, place
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.link import Instruction, Program
@@ -74,26 +77,23 @@ class Machine:
         self.thread = np.tile(np.arange(launch.threads), count)
         self.cta = np.repeat(np.arange(count), launch.threads)
         self.lane, self.warp = (self.thread % 32).astype(np.uint32), np.arange(size) // 32
-        self.special = self._special(first, program.shared.size + launch.shared)
+        total = program.shared.size + launch.shared
+        self.special = special.fixed(
+            special.Position(self.thread, self.cta + first, launch.threads, launch.grid, launch.shared, total)
+        )
+        self.clocks = Clocks(launch.threads, count)
+        self.barriers = Barriers(self.cta, self.clocks, count)
+        self.time = 0
+        """Basic blocks that were run."""
+        self.events, self.events_at_wake = 0, -1
+        """How often something happened that a thread may be waiting for."""
+        self.awaited: dict[int, tuple[Instruction, str]] = {}
+        """What sleeping threads wait for."""
         marked = launch.checks.uninitialized
-        self.shared = Private("shared", program.shared.size + launch.shared, count, marked=marked)
+        self.shared = Private("shared", total, count, marked=marked)
         self.local = Private("local", program.local.size, size, marked=marked)
         self.epoch = np.zeros(count, np.int64)
-        self.shared_races = Tracker(self.shared.bytes.size)
-
-    def _special(self, first: int, shared: int) -> dict[str, Array]:
-        launch, size = self.launch, self.size
-        values = {
-            "%tid.x": self.thread,
-            "%ctaid.x": self.cta + first,
-            "%ntid.x": launch.threads,
-            "%nctaid.x": launch.grid,
-        }
-        values |= {f"%{n}.{axis}": 0 for n in ("tid", "ctaid") for axis in "yz"}
-        values |= {f"%{n}.{axis}": 1 for n in ("ntid", "nctaid") for axis in "yz"}
-        values |= {"%laneid": self.lane, "%warpid": self.thread // 32, "%nwarpid": -(-launch.threads // 32)}
-        values |= {"%dynamic_smem_size": launch.shared, "%total_smem_size": shared}
-        return {name: np.full(size, v, np.uint32) for name, v in values.items()}
+        self.shared_races = SharedTracker(self.shared.bytes.size, self.clocks)
 
     # ---- memory
     def load(self, space: str, address: Array, type: Type, mask: Array, total: int, strong: bool) -> Array:
@@ -106,9 +106,7 @@ class Machine:
             check(OutOfBounds, inside, np.arange(self.size), lambda k: f"byte {int(at[k])} of the parameters")
             out[mask] = gather(given, at[mask], type.dtype)
             return out
-        for arena, offset, threads in self._places(space, address, mask, total):
-            _require_written(arena, offset, type.size, threads)
-            self._note(arena, offset, type.size, threads, strong, write=False)
+        for arena, offset, threads in self.read_places(space, address, mask, type.size, total=total, strong=strong):
             out[threads] = gather(arena.bytes, offset, type.dtype)
         return out
 
@@ -116,10 +114,32 @@ class Machine:
         """Stores every masked thread's value."""
         values = np.broadcast_to(values, mask.shape)
         size = values.dtype.itemsize
-        for arena, offset, threads in self._places(space, address, mask, total):
-            self._note(arena, offset, size, threads, strong, write=True)
+        for arena, offset, threads in self.write_places(space, address, mask, size, total=total, strong=strong):
             scatter(arena.bytes, offset, values[threads])
-            arena.mark(offset, size)
+
+    def read_places(
+        self, space: str, address: Array, mask: Array, size: int, *, total: int = 0, strong: bool = False
+    ) -> list[Place]:
+        """Where `size` bytes (at offsets that are multiples of their elements) are read, every check made; `total`: how
+        many must be inside and aligned."""
+        found = self._places(space, address, mask, total or size)
+        for arena, offset, threads in found:
+            for part in range(0, size, 8):
+                _require_written(arena, offset + part, min(size, 8), threads)
+            self._note(arena, offset, size, threads, strong, write=False)
+        return found
+
+    def write_places(
+        self, space: str, address: Array, mask: Array, size: int, *, total: int = 0, strong: bool = False
+    ) -> list[Place]:
+        """The same for a write; the bytes count as written from now on."""
+        self.events += 1
+        found = self._places(space, address, mask, total or size)
+        for arena, offset, threads in found:
+            self._note(arena, offset, size, threads, strong, write=True)
+            for part in range(0, size, 8):
+                arena.mark(offset + part, min(size, 8))
+        return found
 
     def _places(self, space: str, address: Array, mask: Array, size: int) -> list[Place]:
         """Where an access of `size` bytes goes; a generic one may go to several spaces, a global one to several
@@ -150,14 +170,31 @@ class Machine:
         if strong or not self.launch.checks.races or arena is self.local:
             return
         if isinstance(arena, Private):
-            tracker = self.shared_races
-        elif (found := self.launch.races.get(arena)) is not None:
+            access = self.shared_races.write if write else self.shared_races.read
+            access(offset, size, threads, self.cta[threads])
+            return
+        if (found := self.launch.races.get(arena)) is not None:
             tracker = found
         else:
             tracker = self.launch.races[arena] = Tracker(arena.size)
         note = tracker.write if write else tracker.read
         ids = threads + self.first * self.launch.threads
         note(offset, size, ids, self.cta[threads] + self.first, self.epoch[self.cta[threads]])
+
+    # ---- threads that meet
+    def meet(self, mask: Array) -> None:
+        """Threads pass a numbered barrier together (barriers.py has told their warps)."""
+        self.epoch[np.unique(self.cta[mask])] += 1
+
+    def arrive(self, mask: Array, number: Array, count: Array) -> None:
+        """Threads come to a barrier and go on."""
+        self.events += 1
+        self.barriers.arrive(mask, number, count)
+
+    def meet_in_warps(self, mask: Array) -> None:
+        """Lanes pass `bar.warp.sync` together."""
+        first = np.flatnonzero(mask.reshape(-1, 32).any(1)) * 32
+        self.clocks.meet_in_warps(self.cta[first], self.thread[first] // 32)
 
     # ---- errors
     def name(self, thread: int) -> str:

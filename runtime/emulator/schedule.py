@@ -1,7 +1,8 @@
 """Who goes next: the threads at the lowest block number run first, which brings diverged threads together again.
 
 Enters: a `Machine` and its `Code`. Leaves: memory as the kernel left it. Threads at a barrier or a warp operation
-wait until all that should be there are; when nobody can go on, the error names who is missing.
+wait until all that should be there are (meeting.py); a thread that asks in vain whether something is done sleeps until
+nobody else can go on. When nobody can go on at all, the error names who is missing.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from pelton.runtime.emulator.blocks import EXIT, Block, Code
-from pelton.runtime.emulator.errors import DidNotFinish, DivergentBarrier, EmulationError, UnsupportedInstruction
-from pelton.runtime.emulator.link import Instruction
+from pelton.runtime.emulator.errors import (
+    Deadlock,
+    DidNotFinish,
+    DivergentBarrier,
+    EmulationError,
+    UnsupportedInstruction,
+)
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.meeting import Meeting
 from pelton.runtime.emulator.values import Array
 
 
@@ -23,10 +30,12 @@ def run(machine: Machine, code: Code, limit: int) -> None:
         if ready.any():
             number = int(machine.block[ready].min())
             _execute(machine, code.blocks[number], ready & (machine.block == number))
+        elif machine.waiting.any() and _release(machine, code):
+            continue
         elif machine.asleep.any():
-            machine.asleep[:] = False
+            _wake(machine, code)
         elif alive.any():
-            _release(machine, code)
+            _refuse(machine, code)
         else:
             return
     raise _endless(machine, code, limit)
@@ -42,14 +51,21 @@ def _endless(machine: Machine, code: Code, limit: int) -> EmulationError:
 
 def _execute(machine: Machine, block: Block, mask: Array) -> None:
     """Runs one block under a mask; at a meeting the threads only begin to wait."""
-    if block.meeting is not None:
-        machine.waiting |= mask
-    else:
+    if block.meeting is None:
         _finish(machine, block, mask)
+        return
+    try:
+        staying = block.meeting.come(machine, mask)
+    except EmulationError as error:
+        raise machine.located(error, block.meeting.instruction) from None
+    machine.waiting |= staying
+    if (passing := mask & ~staying).any():
+        block.leave(machine, passing)
 
 
 def _finish(machine: Machine, block: Block, mask: Array) -> None:
     """The steps of a block, then its way out."""
+    machine.time += 1
     for instruction, step in block.steps:
         try:
             step(machine, mask)
@@ -61,30 +77,41 @@ def _finish(machine: Machine, block: Block, mask: Array) -> None:
     block.leave(machine, mask)
 
 
-def _release(machine: Machine, code: Code) -> None:
-    """Nobody can go on: lets every complete group of waiting threads pass."""
-    passed = False
+def _release(machine: Machine, code: Code) -> bool:
+    """Lets every complete group of waiting threads pass; whether there was one."""
+    opened = machine.barriers.open(machine.waiting, machine.block)
+    groups: list[tuple[Block, Array]] = []
     for number in sorted({int(b) for b in machine.block[machine.waiting]}):
         block, here = code.blocks[number], machine.waiting & (machine.block == number)
-        width = _width(_meeting(block), machine)
-        complete = np.repeat(here.reshape(-1, width).all(1), width)
+        meeting = _meeting(block)
+        try:
+            complete = here & opened if meeting.barrier else meeting.complete(machine, here)
+        except EmulationError as error:
+            raise machine.located(error, meeting.instruction) from None
         if complete.any():
-            passed = True
-            machine.waiting &= ~complete
-            _finish(machine, block, complete)
-    if not passed:
-        _refuse(machine, code)
+            groups.append((block, complete))
+    for block, complete in groups:
+        machine.waiting &= ~complete
+        machine.events += 1
+        _finish(machine, block, complete)
+    return bool(groups)
 
 
-def _meeting(block: Block) -> Instruction:
+def _wake(machine: Machine, code: Code) -> None:
+    """Lets sleepers look again; if nothing at all has happened since they last did, nothing ever will. (One that only
+    pauses may look at memory that blocks of another batch write.)"""
+    asleep = np.flatnonzero(machine.asleep).tolist()
+    if machine.events == machine.events_at_wake and all(thread in machine.awaited for thread in asleep):
+        instruction, what = machine.awaited[asleep[0]]
+        text = f"{instruction.where()}: {machine.name(asleep[0])} waits for {what}; no thread is left to bring it about"
+        raise machine.located(Deadlock(text), instruction)
+    machine.events_at_wake = machine.events
+    machine.asleep[:] = False
+
+
+def _meeting(block: Block) -> Meeting:
     assert block.meeting is not None
     return block.meeting
-
-
-def _width(meeting: Instruction, machine: Machine) -> int:
-    """How many threads meet: a block at a barrier, a warp at everything else."""
-    whole = meeting.stem.startswith("bar") and "warp" not in meeting.modifiers
-    return machine.launch.threads if whole else 32
 
 
 def _refuse(machine: Machine, code: Code) -> None:
@@ -92,11 +119,13 @@ def _refuse(machine: Machine, code: Code) -> None:
     first = int(np.argmax(machine.waiting))
     place = machine.block[first]
     meeting = _meeting(code.blocks[int(place)])
-    width = _width(meeting, machine)
+    width = machine.launch.threads if meeting.barrier else meeting.width
     group = range(first // width * width, (first // width + 1) * width)
-    missing = next(t for t in group if not (machine.waiting[t] and machine.block[t] == place))
+    missing = next((t for t in group if not (machine.waiting[t] and machine.block[t] == place)), first)
     other = "has ended"
-    if machine.block[missing] < EXIT:
-        other = f"waits at {_meeting(code.blocks[int(machine.block[missing])]).where()}"
-    text = f"{meeting.where()}: {machine.name(first)} waits here, {machine.name(missing)} {other}"
-    raise machine.located(DivergentBarrier(text), meeting)
+    if missing == first:
+        other = "expects others"
+    elif machine.block[missing] < EXIT:
+        other = f"waits at {_meeting(code.blocks[int(machine.block[missing])]).instruction.where()}"
+    text = f"{meeting.instruction.where()}: {machine.name(first)} waits here, {machine.name(missing)} {other}"
+    raise machine.located(DivergentBarrier(text), meeting.instruction)

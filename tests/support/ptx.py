@@ -26,7 +26,7 @@ _DTYPES = {name: np.dtype(f"{'f' if name[0] == 'f' else 'i' if name[0] == 's' el
            for name in _REGISTERS if name != "pred"}  # fmt: skip
 DECLARATIONS = (
     ".reg .pred %p<12>;\n.reg .b16 %h<16>;\n.reg .b32 %r<160>;\n.reg .f32 %f<160>;\n.reg .b64 %d<40>;\n"
-    ".reg .f64 %e<16>;\n"
+    ".reg .f64 %e<32>;\n"
 )
 
 

@@ -379,7 +379,7 @@ def test_an_endless_loop_ends() -> None:
         ("    mul.rz.f64 %rd1, %rd2, %rd3;", em.UnsupportedInstruction, "mul.rz"),
         ("    bra $nowhere;", em.PtxSyntaxError, r"no label \$nowhere"),
         ("    add.u32 %r1, %r2, %unknown;", em.PtxSyntaxError, "unknown name %unknown"),
-        ("    bar.sync 0, 32;", em.UnsupportedInstruction, "whole block"),
+        ("    bar.sync 0, 33;", em.DivergentBarrier, "barrier 0 for 33 threads"),
         ("    call.uni other, (%r1);", em.UnsupportedInstruction, "only a direct call"),
         ("    ld.global.u32 %r1, [%rd1]", em.PtxSyntaxError, "expected"),
         ("    ?", em.PtxSyntaxError, r"line 16: unexpected '\?'"),
