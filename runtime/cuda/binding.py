@@ -26,7 +26,10 @@ def load() -> Any:
         api: Any = import_module("cuda.bindings.driver")
     except ImportError as error:
         raise _none(f"the package cuda-bindings cannot be imported ({error})", "pip install 'pelton[cuda]'") from None
-    (status,) = api.cuInit(0)
+    try:
+        (status,) = api.cuInit(0)
+    except Exception as error:  # of the binding, where the library is not what its name says
+        raise _none(f"{LIBRARY} cannot be used ({error})", "reinstall the NVIDIA driver") from None
     if status:
         raise _none(f"cuInit of {LIBRARY} fails: {described(api, status)}", "nvidia-smi tells what is wrong")
     return api

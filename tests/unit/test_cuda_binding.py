@@ -77,6 +77,16 @@ def test_a_driver_that_does_not_start_is_no_accelerator(library: dict[str, Any])
     assert binding.accelerator_count() == 0
 
 
+def test_a_library_that_is_something_else_is_no_accelerator(library: dict[str, Any]) -> None:
+    def other(flags: int) -> None:
+        raise RuntimeError("Failed to get __cuGetProcAddress_v2")
+
+    library["api"] = SimpleNamespace(cuInit=other)
+    assert binding.accelerator_count() == 0
+    with pytest.raises(DeviceError, match=r"libcuda.so.1 cannot be used \(Failed to get"):
+        CudaDriver()
+
+
 # ---- what the fake claims
 def test_the_names_and_numbers_are_those_of_the_binding() -> None:
     real = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")

@@ -97,6 +97,8 @@ def cuEventDestroy(fake: FakeCuda, event: Handle) -> None:
 
 def cuEventRecord(fake: FakeCuda, event: Handle, stream: Handle) -> None:
     found, queue = fake.get("event", event), fake.get("stream", stream)
+    if fake.objects[int(event)][1] is not queue.context:
+        raise Refused("INVALID_HANDLE")
     found.stream, found.begun = queue, found.begun + 1
 
     def passed() -> None:
