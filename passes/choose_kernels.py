@@ -40,7 +40,6 @@ class ChooseKernels(ModulePass):
     """`target` is what ops on the host are compiled for: a CPU target of `kernels/tiles.py`, or `cuda`, as those on a
     GPU are.
 
-
     `top-k` is the kernel that is preferred: `new` selects, `old` sorts.
     `split-k-precision` is how partial results of a long product are kept: `choosing/partial_results.py`.
     """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pelton.codegen.cuda.compile import assemble, compile_ptx, find_ptxas
+from pelton.dialects.nn.matmul import PART
 from pelton.runtime.emulator import OutOfBounds, Race
 from pelton.tests.support import cuda
 
@@ -232,6 +233,18 @@ def test_matmul(m: int, k: int, n: int) -> None:
     cuda.run("linear", -(-m // 16) * -(-n // 16), [a, w, bias, y], m, k, n)
     want = np.maximum(a.astype(np.float64) @ w + bias, 0)
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=2e-5)
+
+
+def test_a_long_product_is_the_sum_of_its_parts() -> None:
+    a, w, bias = abs(random(2, 2100)), abs(random(2100, 3)), np.zeros(3, np.float32)
+
+    def product(first: int, last: int) -> Array:
+        y, columns, rows = (np.empty((2, 3), np.float32), a[:, first:last], w[first:last])
+        cuda.run("linear", 1, [np.ascontiguousarray(columns), rows, bias, y], 2, last - first, 3)
+        return y
+
+    parts = [product(k, min(k + PART, 2100)) for k in range(0, 2100, PART)]
+    np.testing.assert_array_equal(product(0, 2100), parts[0] + parts[1] + parts[2])
 
 
 @pytest.mark.parametrize(("b", "m", "k", "n"), [(1, 1, 1, 1), (3, 5, 19, 21)])

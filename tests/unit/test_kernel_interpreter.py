@@ -219,3 +219,15 @@ def test_scratch_starts_undefined() -> None:
 def test_an_unknown_op_is_named() -> None:
     with pytest.raises(CompileError, match=r"does not know math\.cbrt"):
         scalar("math.cbrt %x : f32", "f32", "f32", np.ones(2, np.float32))
+
+
+def test_partial_results_of_a_product_are_rounded_where_the_call_says() -> None:
+    rng = np.random.default_rng(2)
+    a, w, y = rng.random((3, 2100), np.float32), rng.random((2100, 4), np.float32), np.empty((3, 4), np.float32)
+    body = """kernel.call @matmul(%a, %b) with {partial = bf16} : (!kernel.buf<[m, k], f32>, !kernel.buf<[k, n], f32>)
+      epilogue (%acc : f32, %i : index, %j : index) { kernel.store %acc, %c[%i, %j] : !kernel.buf<[m, n], f32> }"""
+    run(body, [a, w, y], {"m": 3, "k": 2100, "n": 4}, "[m, k], f32; [k, n], f32; [m, n], f32")
+    wide = [a[:, k : k + 1024].astype(np.float64) @ w[k : k + 1024] for k in (0, 1024, 2048)]
+    kept = [part.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64) for part in wide]
+    np.testing.assert_array_equal(y, np.sum(kept, 0).astype(np.float32))
+    assert np.any(y != np.sum(wide, 0).astype(np.float32))
