@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pelton.artifact import KernelCode
 from pelton.codegen.cuda.sources import cuda_source
@@ -21,6 +22,8 @@ class CudaBackend:
 
     cc: tuple[int, int]
     suffix: str = ".ptx"
+    lines: Path | None = None
+    """Where texts are kept so that what is readable can say which line of one an instruction comes from."""
 
     @classmethod
     def named(cls, architecture: str) -> CudaBackend:
@@ -41,7 +44,7 @@ class CudaBackend:
         return ptx_key(source, self.name)
 
     def compile(self, source: Source) -> bytes:
-        return self.readable(source).encode()
+        return replace(self, lines=None).readable(source).encode()
 
     def readable(self, source: Source) -> str:
         try:
@@ -52,7 +55,10 @@ class CudaBackend:
                 got=str(error),
                 remedy="pip install 'pelton[cuda]' (in a clone: pip install -e '.[cuda]')",
             ) from error
-        return compile_ptx(source, cc=self.cc)
+        try:
+            return compile_ptx(source, cc=self.cc, lines=self.lines)
+        except OSError as error:
+            raise CompileError(f"cannot keep a kernel's text in {self.lines}: {error}") from error
 
     def code(self, source: Source, data: bytes) -> KernelCode:
         return KernelCode(source.name, data, source.lanes, len(source.buffers))

@@ -18,6 +18,7 @@ from pelton.codegen.source import Source
 from pelton.codegen.targets import kernels_of
 from pelton.dialects.kernel import FuncOp
 from pelton.kernels import top_k
+from pelton.support.knobs import cache_folder
 
 SCHEDULES: dict[str, Schedule] = {
     "matmul": MATMUL,
@@ -44,10 +45,13 @@ def print_numba_cuda(module: ModuleOp, out: IO[str], *, kernel: str = "") -> Non
     out.write("\n\n".join(source.text for source in cuda_sources(module, kernel)))
 
 
-def print_ptx(module: ModuleOp, out: IO[str], *, cc: float = 9.0, kernel: str = "") -> None:
-    """The PTX of every kernel, or of the one called `kernel`, for a compute capability."""
+def print_ptx(module: ModuleOp, out: IO[str], *, cc: float = 9.0, kernel: str = "", lines: bool = False) -> None:
+    """The PTX of every kernel, or of the one called `kernel`, for a compute capability.
+
+    `lines`: each instruction says which line of the CUDA text it comes from; that text is kept in the cache folder.
+    """
     from pelton.codegen.cuda.backend import CudaBackend
 
     major, minor = divmod(round(cc * 10), 10)
-    backend = CudaBackend((major, minor))
+    backend = CudaBackend((major, minor), lines=cache_folder() / "sources" if lines else None)
     out.write("\n".join(backend.readable(source) for source in cuda_sources(module, kernel)))

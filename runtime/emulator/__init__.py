@@ -1,12 +1,13 @@
 """A PTX emulator in NumPy: what our kernels mean on a GPU, on a machine without one.
 
     PTX text → parser.py (syntax) → link.py (numbered registers, inlined calls) → blocks.py (basic blocks of steps)
-             → schedule.py (who goes next) over machine.py (all threads of a batch of blocks) → the arrays, changed
+             → schedule.py (who goes next) over machine.py (all threads of a batch of blocks) → memory, changed
 
-Steps come from rules.py (values; arithmetic.py has the harder ones) and access.py (memory, shuffles, barriers). It
-refuses what a GPU does not forgive: accesses outside a buffer, misaligned ones, reads of unwritten shared memory,
-races within a block, barriers that not all threads reach. Needs NumPy alone. Not modelled: order between blocks,
-memory ordering within a warp, the last bits of `.approx` instructions, tensor cores and asynchronous copies.
+`emulate` does so for arrays; driver.py is a device, whose memory (heap.py) outlives a launch. Steps come from rules.py
+(values; arithmetic.py has the harder ones) and access.py (memory, shuffles, barriers). It refuses what a GPU does not
+forgive: accesses outside a buffer, misaligned ones, uses of memory and registers that nobody wrote, races within a
+block, barriers that not all threads reach. Needs NumPy alone. Not modelled: order between blocks, memory ordering
+within a warp, the last bits of `.approx` instructions, tensor cores and asynchronous copies. More: docs/emulator.md.
 """
 
 from __future__ import annotations

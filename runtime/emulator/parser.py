@@ -64,6 +64,7 @@ class _Parser:
         self.at = 0
         self.source: tuple[int, int] | None = None
         """Where the instructions come from that are read now."""
+        self.files = 0
 
     def stuck(self, why: str) -> PtxSyntaxError:
         """The error for the token that is read next, or was last."""
@@ -90,6 +91,8 @@ class _Parser:
     def module(self) -> Module:
         module = Module()
         while word := self.peek():
+            if word == ".version":  # another text begins, which numbers its files anew
+                self.files = max(module.files, default=0)
             if word in (".version", ".target", ".address_size"):
                 self.skip_line()
             elif word in _LINKAGE:
@@ -113,7 +116,7 @@ class _Parser:
         """`.file 1 "/folder/name.py"`; a time and a size may follow."""
         self.take()
         number, name = int(self.take()), self.take()
-        module.files[number] = name.strip('"')
+        module.files[self.files + number] = name.strip('"')
         while self.accept(","):
             self.take()
 
@@ -122,7 +125,7 @@ class _Parser:
         line = self.tokens[self.at][1]
         self.take()
         file, number = int(self.take()), int(self.take())
-        self.source = (file, number) if number else None
+        self.source = (self.files + file, number) if number else None
         while self.at < len(self.tokens) and self.tokens[self.at][1] == line:
             self.at += 1
 

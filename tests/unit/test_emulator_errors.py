@@ -60,6 +60,14 @@ def test_a_source_that_cannot_be_read_is_named_all_the_same(tmp_path: Path) -> N
         assert str(fails(path)).endswith(f"at:       {path}:3")
 
 
+def test_texts_in_one_file_number_their_sources_each_for_itself(tmp_path: Path) -> None:
+    others = "".join(TEXT.replace("bad", name).replace("PATH", f"{name}.py") for name in ("first", "second"))
+    for name in ("first", "second", "bad"):
+        with pytest.raises(OutOfBounds) as caught:
+            emulate(others + TEXT.replace("PATH", "bad.py"), name, 1, 32, [np.zeros(4, np.uint32)], check_races=False)
+        assert caught.value.details.location == f"{name}.py:3"
+
+
 def test_instructions_of_no_line_name_none(tmp_path: Path) -> None:
     assert not fails(tmp_path / "none.py", size=17).details.location
 
