@@ -28,6 +28,7 @@ from pelton.support.cores import physical_cores
 from pelton.support.errors import ArgumentTypeError, CompileError, GraphError, ReadError, shown
 from pelton.support.files import no_model
 from pelton.support.options import AssertLevel, LogLevel, Options, SplitKReductionPrecision
+from pelton.support.texts import escaped
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -351,7 +352,7 @@ def _naming(path: str) -> Generator[None]:
 def _source(model: Any) -> _Source:
     """What `model` asks to compile. Raises RuntimeError for anything but a graph or a readable file."""
     if (path := _path(model)) is not None:
-        return _Source(_read(path), {}, path.stem, str(path))
+        return _Source(_read(path), {}, escaped(path.stem), str(path))
     from pelton.graph import Graph
 
     if not isinstance(model, Graph):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from pelton.custom.patterns import Types, parse_types
 from pelton.dtype import DType
 from pelton.support.errors import GraphError, GraphTypeError
+from pelton.support.texts import escaped, require_unicode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,6 +98,7 @@ def register(
         )
     if not name.strip():
         raise GraphError("pelton.register: the name is empty")
+    require_unicode("pelton.register: the name", name)
 
     def decorate(function: F) -> F:
         op = _op(name, function, types, scalar, shape, cuda)
@@ -162,7 +164,7 @@ def body_of(name: str, function: Any) -> Body:
 
 def place_of(function: FunctionType) -> str:
     """`file.py:12`, where the function starts."""
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+    return f"{escaped(function.__code__.co_filename)}:{function.__code__.co_firstlineno}"
 
 
 def _signature(name: str, function: FunctionType, where: str) -> tuple[tuple[str, ...], dict[str, Parameter]]:

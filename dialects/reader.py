@@ -25,6 +25,7 @@ from pelton.dialects.check import check_module
 from pelton.dialects.context import new_context
 from pelton.support.errors import ReadError
 from pelton.support.files import read_file
+from pelton.support.texts import escaped
 
 REWORDED = {
     "Could not parse entire input!": "expected an operation",
@@ -109,6 +110,7 @@ def read_module(ctx: Context, data: bytes | str, name: str, line_offset: int = 0
 
     Raises ReadError with `file:line:column` for whatever is wrong with the text.
     """
+    name = escaped(name)
     text = data if isinstance(data, str) else _decoded(data, name, line_offset)
     parser = None
     try:

@@ -26,6 +26,7 @@ from pelton.dialects.nn.buffers import BufferCreateOp
 from pelton.dialects.nn.creation import Declared, WeightOp
 from pelton.graph.location import here, place
 from pelton.support.errors import GraphError, NoGraphError
+from pelton.support.texts import require_unicode
 
 if TYPE_CHECKING:
     from pelton.custom.registry import CustomOp
@@ -207,6 +208,7 @@ def emit_all(op: str, name: str, operands: Sequence[AnyValue], **properties: Att
     Raises GraphError where operands do not fit, NoGraphError outside a graph.
     """
     body = Body.open(op)
+    _check_texts(op, properties)
     inputs = [v.ssa_in(body, op) for v in operands]
     _check_devices(op, operands)
     try:
@@ -230,6 +232,18 @@ def declare(op: str, name: str, t: ir.TensorType, **properties: Attribute) -> Te
     made: Operation = cls.declare(t, here(), **properties)
     body.append(made)
     return body.wrap(made.results[0])
+
+
+def _check_texts(op: str, properties: Mapping[str, Attribute]) -> None:
+    """Raises GraphError naming a property with a text that no UTF-8 holds."""
+    for name, value in properties.items():
+        match value:
+            case StringAttr():
+                require_unicode(f"{op}: {name}", value.data, place())
+            case DictionaryAttr():
+                _check_texts(op, value.data)
+            case _:
+                pass
 
 
 def _check_devices(op: str, operands: Sequence[AnyValue]) -> None:

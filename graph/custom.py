@@ -27,6 +27,7 @@ from pelton.graph.device_ref import DeviceRef
 from pelton.graph.location import here, place
 from pelton.graph.types import TensorType, element_type, to_ir
 from pelton.support.errors import GraphError, GraphTypeError, PeltonError
+from pelton.support.texts import require_unicode
 
 if TYPE_CHECKING:
     from pelton.graph.buffer_value import BufferValue
@@ -235,6 +236,9 @@ def kernel_results(call: Call) -> list[TensorValue]:
     looped = looped_dims(found, [v.type for v in values], types)
     expect_whole_buffers(op, found, [v.type for v in values], looped)
     expect_kernel_dtypes(op, found, [*(v.type for v in values), *types])
+    for name, value in parameters.items():
+        if isinstance(value, str):
+            require_unicode(f"{op}: parameter {name!r}", value, place())
     body = Body.open(op)
     made = NnCustom.create(
         operands=[v.ssa_in(body, op) for v in values],

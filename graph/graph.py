@@ -22,6 +22,7 @@ from pelton.graph.reading import read_graph
 from pelton.graph.types import BufferType, TensorType, buffer_from_ir, from_ir, to_ir
 from pelton.graph.value import TensorValue
 from pelton.support.errors import GraphError, GraphTypeError, NoGraphError
+from pelton.support.texts import require_unicode
 
 
 class _Current:
@@ -69,6 +70,7 @@ class Graph(Body):
             raise GraphTypeError("Graph: name is not a str", got=repr(name))
         if not name:
             raise GraphError("Graph: name is empty", expected="a name for the function")
+        require_unicode("Graph: name", name)
         super().__init__(name, _input_types(input_types))
         self.extensions = load_extensions(custom_extensions)
         if path is not None:

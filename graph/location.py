@@ -13,6 +13,8 @@ from types import FrameType
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
+from pelton.support.texts import escaped
+
 _OWN = dirname(__file__)
 """Frames of files in here are ours."""
 _KNOWN: dict[tuple[str, int, int, int], FileLineColLoc] = {}
@@ -29,7 +31,7 @@ def here() -> FileLineColLoc:
     if (known := _KNOWN.get(key)) is None:
         if len(_KNOWN) >= _KNOWN_LIMIT:
             _KNOWN.clear()
-        known = FileLineColLoc(StringAttr(code.co_filename), IntAttr(frame.f_lineno), IntAttr(_column(frame)))
+        known = FileLineColLoc(StringAttr(escaped(code.co_filename)), IntAttr(frame.f_lineno), IntAttr(_column(frame)))
         _KNOWN[key] = known
     return known
 

@@ -14,6 +14,7 @@ from pelton.graph.dims import ShapeLike, StaticDim
 from pelton.graph.types import TensorType, to_ir
 from pelton.graph.value import TensorValue
 from pelton.support.errors import GraphError, GraphTypeError
+from pelton.support.texts import require_unicode
 
 
 class Weight(TensorValue):
@@ -42,6 +43,7 @@ class Weight(TensorValue):
             raise GraphTypeError("Weight: name is not a str", got=repr(name))
         if not name:
             raise GraphError("Weight: name is empty", expected="the name in weights_registry")
+        require_unicode("Weight: name", name)
         if quantization_encoding is not None:
             raise GraphError(
                 f"Weight {name!r}: no quantization encoding is known here",

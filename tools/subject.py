@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pelton.support.files import no_model
+from pelton.support.texts import escaped
 from pelton.tools.exits import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Subject:
     @property
     def name(self) -> str:
         """What the model is called."""
-        return self.artifact.name if self.artifact is not None else self.path.stem
+        return self.artifact.name if self.artifact is not None else escaped(self.path.stem)
 
     @property
     def source(self) -> Graph:
@@ -92,7 +93,7 @@ def open_model(path: Path, extensions: Sequence[str] = ()) -> Subject:
             from pelton.dialects.signature import describe
             from pelton.graph import Graph
 
-            graph = Graph(path.stem or "model", path=path)
+            graph = Graph(escaped(path.stem) or "model", path=path)
             signature = describe(graph.module, graph.constants)
             return Subject(path, signature.inputs, signature.weights, graph=graph)
         case _:
