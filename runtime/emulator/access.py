@@ -123,11 +123,18 @@ def _nothing(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -
     return lambda machine, mask: None
 
 
+def _same_address(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> Step:
+    """`mapa`: an address in another block of the cluster, which here is the block itself."""
+    write, read = writer(instruction.operands[0]), reader(instruction.operands[1], U64)
+    return lambda machine, mask: write(machine, read(machine), mask)
+
+
 STEPS: dict[str, MakeStep] = {
     "ld": _load,
     "ldu": _load,
     "st": _store,
     "cvta": _convert_address,
+    "mapa": _same_address,
     "bar": _barrier,
     "barrier": _barrier,
     "nanosleep": _sleep,

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pelton.runtime.emulator import access, assigned, atomics, matrices, warp
+from pelton.runtime.emulator import access, assigned, async_steps, atomics, matrices, warp
 from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
@@ -28,7 +28,7 @@ from pelton.runtime.emulator.values import TYPES, Array, Type, as_bits, as_type,
 EXIT = 1 << 30
 """The block number of a thread that has returned."""
 _LEAVES = ("bra", "ret", "exit")
-_IGNORED = {"membar", "fence", "griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard", "createpolicy"}
+_IGNORED = {"membar", "griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard", "createpolicy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def writer(operand: Linked | None) -> Writer:
 
 
 # ---- steps
-_STEPS: dict[str, MakeStep] = {**access.STEPS, **atomics.STEPS, **warp.STEPS, **matrices.STEPS}
+_STEPS: dict[str, MakeStep] = {**access.STEPS, **async_steps.STEPS, **atomics.STEPS, **warp.STEPS, **matrices.STEPS}
 
 
 def may_sleep(instruction: Instruction) -> bool:

@@ -100,6 +100,10 @@ class SharedTracker:
             who = readers[np.arange(some.size), bad.argmax(1)]
             self._refuse(some, now, who, "writes what {} read with no barrier between")
 
+    def after_write(self, offset: Index, size: int, thread: Index, block: Index) -> None:
+        """Refuses a use of what another thread has just written, and keeps no record of it."""
+        self._after_write(self._access(offset, size, thread, block), "uses")
+
     def begin_copy(self, offset: Index, size: int, thread: Index, block: Index) -> None:
         """A copy that threads start will write here: all readers and writers must be done."""
         self.check_write(self._access(offset, size, thread, block))

@@ -239,6 +239,8 @@ class _Linker:
                 return Memory(found or Constant(base), offset)
             case syntax.Group(items):
                 return Several(tuple(None if i.text == "_" else self.scalar(i) for i in items))
+            case Word("_"):
+                return Several((None,))
             case Word():
                 return self.scalar(operand)
 

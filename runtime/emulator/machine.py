@@ -16,9 +16,12 @@ import numpy as np
 from pelton.runtime.emulator import special
 from pelton.runtime.emulator.barriers import Barriers
 from pelton.runtime.emulator.clocks import Clocks, SharedTracker
+from pelton.runtime.emulator.copy_groups import CopyGroups
 from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Race, Uninitialised, place
+from pelton.runtime.emulator.flight import Flight
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.link import Instruction, Program
+from pelton.runtime.emulator.mbarriers import Mbarrier, Mbarriers
 from pelton.runtime.emulator.memory import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -94,6 +97,8 @@ class Machine:
         self.local = Private("local", program.local.size, size, marked=marked)
         self.epoch = np.zeros(count, np.int64)
         self.shared_races = SharedTracker(self.shared.bytes.size, self.clocks)
+        self.flight, self.mbarriers = Flight(self.shared), Mbarriers(self.clocks)
+        self.groups = CopyGroups(self.flight, self.cta, self.shared_races, launch.checks.races)
 
     # ---- memory
     def load(self, space: str, address: Array, type: Type, mask: Array, total: int, strong: bool) -> Array:
@@ -122,8 +127,9 @@ class Machine:
     ) -> list[Place]:
         """Where `size` bytes (at offsets that are multiples of their elements) are read, every check made; `total`: how
         many must be inside and aligned."""
-        found = self._places(space, address, mask, total or size)
+        found = self.places(space, address, mask, total or size)
         for arena, offset, threads in found:
+            self._check_flight(arena, offset, size, threads, write=False)
             for part in range(0, size, 8):
                 _require_written(arena, offset + part, min(size, 8), threads)
             self._note(arena, offset, size, threads, strong, write=False)
@@ -134,14 +140,15 @@ class Machine:
     ) -> list[Place]:
         """The same for a write; the bytes count as written from now on."""
         self.events += 1
-        found = self._places(space, address, mask, total or size)
+        found = self.places(space, address, mask, total or size)
         for arena, offset, threads in found:
+            self._check_flight(arena, offset, size, threads, write=True)
             self._note(arena, offset, size, threads, strong, write=True)
             for part in range(0, size, 8):
                 arena.mark(offset + part, min(size, 8))
         return found
 
-    def _places(self, space: str, address: Array, mask: Array, size: int) -> list[Place]:
+    def places(self, space: str, address: Array, mask: Array, size: int) -> list[Place]:
         """Where an access of `size` bytes goes; a generic one may go to several spaces, a global one to several
         allocations."""
         threads = np.flatnonzero(mask)
@@ -163,6 +170,12 @@ class Machine:
             return [(part.allocation, part.offsets, threads[part.chosen]) for part in parts]
         private, copy = (self.shared, self.cta) if space == "shared" else (self.local, np.arange(self.size))
         return [(private, private.place(at, size, threads, copy[threads]), threads)]
+
+    def _check_flight(
+        self, arena: Allocation | Private, offset: Array, size: int, threads: Array, *, write: bool
+    ) -> None:
+        if arena is self.shared:
+            self.flight.check(offset, size, threads, write=write)
 
     def _note(
         self, arena: Allocation | Private, offset: Array, size: int, threads: Array, strong: bool, *, write: bool
@@ -190,6 +203,34 @@ class Machine:
         """Threads come to a barrier and go on."""
         self.events += 1
         self.barriers.arrive(mask, number, count)
+
+    def arrive_at(self, one: Mbarrier, thread: int, count: int) -> None:
+        """A thread arrives at an mbarrier."""
+        block, warp = self.cta[thread : thread + 1], self.thread[thread : thread + 1] // 32
+        phase = one.phase
+        one.arrive(thread, count, self.clocks.publish(block, warp)[0])
+        self.clocks.now[block] += 1
+        self._settled(one, thread, phase)
+
+    def is_done(self, one: Mbarrier, thread: int, phase: int, *, parity: bool) -> bool:
+        """Whether a phase of an mbarrier is complete; if so the thread's warp knows what was before its arrivals."""
+        before, under_way = one.phase, len(one.under_way)
+        done = one.is_done(phase, parity=parity)
+        if len(one.under_way) != under_way:
+            self._settled(one, thread, before)
+        if done:
+            block, warp = self.cta[thread : thread + 1], self.thread[thread : thread + 1] // 32
+            self.clocks.learn(block, warp, one.done[None])
+        return done
+
+    def _settled(self, one: Mbarrier, thread: int, before: int) -> None:
+        self.events += 1
+        if one.phase != before:
+            self.epoch[self.cta[thread]] += 1
+
+    def fence_copies(self, mask: Array) -> None:
+        """A fence makes what threads wrote known to asynchronous copies."""
+        self.mbarriers.fence()
 
     def meet_in_warps(self, mask: Array) -> None:
         """Lanes pass `bar.warp.sync` together."""
