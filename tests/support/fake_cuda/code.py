@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # ---- code
 def cuModuleLoadData(fake: FakeCuda, image: bytes) -> Handle:
     text, exact = image_text(image)
-    return fake.add("module", entries(text, fake.current.cc, exact))
+    return fake.add("module", (entries(text, fake.current.cc, exact), text))
 
 
 def cuModuleLoadDataEx(fake: FakeCuda, image: bytes, count: int, options: list[Any], values: list[Any]) -> Handle:
@@ -42,10 +42,10 @@ def cuModuleUnload(fake: FakeCuda, module: Handle) -> None:
 
 
 def cuModuleGetFunction(fake: FakeCuda, module: Handle, name: bytes) -> Handle:
-    sizes = fake.get("module", module).get(name.decode())
-    if sizes is None:
+    found, text = loaded = fake.get("module", module)
+    if (sizes := found.get(name.decode())) is None:
         raise Refused("NOT_FOUND")
-    return fake.add("function", Function(name.decode(), sizes, fake.current, fake.get("module", module)))
+    return fake.add("function", Function(name.decode(), sizes, fake.current, loaded, text))
 
 
 def cuFuncGetParamInfo(fake: FakeCuda, function: Handle, number: int) -> tuple[int, int]:
@@ -57,7 +57,7 @@ def cuFuncGetParamInfo(fake: FakeCuda, function: Handle, number: int) -> tuple[i
 
 def cuFuncGetAttribute(fake: FakeCuda, attribute: Any, function: Handle) -> int:
     _function(fake, function)
-    return {0: 512, 1: 1 << 10}[int(attribute)]
+    return {0: fake.threads, 1: 1 << 10}[int(attribute)]
 
 
 def cuFuncSetAttribute(fake: FakeCuda, function: Handle, attribute: Any, value: int) -> None:
@@ -90,7 +90,7 @@ def cuLaunchKernel(fake: FakeCuda, handle: Handle, *given: Any) -> None:
     grid, block, shared = sizes[0], sizes[3], sizes[6]
     if not found.loaded:
         raise Refused("FUNCTION_NOT_LOADED")
-    if not (0 < grid < 1 << 31 and 0 < block <= 512 and shared <= found.dynamic) or extra:
+    if not (0 < grid < 1 << 31 and 0 < block <= fake.threads and shared <= found.dynamic) or extra:
         raise Refused("INVALID_VALUE")
     pointers = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
     args = [ctypes.string_at(pointers[k] or 0, size) for k, size in enumerate(found.sizes)]
@@ -99,6 +99,8 @@ def cuLaunchKernel(fake: FakeCuda, handle: Handle, *given: Any) -> None:
         queue.context.time += 1
         if found.entry in fake.kernels:
             fake.kernels[found.entry](fake.memory, grid, block, args)
+        elif fake.emulates:
+            fake.memory.run(found.text, found.entry, grid, block, shared, args)
 
     queue.add(kernel_node(Handle(int(handle) + fake.shift), tuple(sizes), args, run))
 

@@ -50,6 +50,10 @@ class FakeCuda:
         self.calls: list[Call] = []
         self.fails: Callable[[int, str], CUresult | None] = lambda number, name: None
         self.kernels: dict[str, Kernel] = {}
+        self.emulates = False
+        """Whether other kernels run on the emulator, from their texts; else they do nothing."""
+        self.threads = 512
+        """The largest block of any function."""
         self.memory = Memory()
         self.shift = 0
         """How far the handles of functions in nodes are from those that were launched."""

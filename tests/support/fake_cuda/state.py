@@ -6,11 +6,16 @@ import ctypes
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+from pelton.runtime.emulator.heap import Global
+from pelton.runtime.emulator.launch import prepare, run_grid
+from pelton.runtime.emulator.memory import CONSTANTS
 from pelton.tests.support.fake_cuda.types import CUgraphNodeType, CUresult, Handle
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)\s*\((.*?)\)", re.DOTALL)
@@ -95,7 +100,8 @@ class Function:
     entry: str
     sizes: list[int]
     context: Context
-    module: dict[str, list[int]]
+    module: object
+    text: str = ""
     dynamic: int = 48 << 10
     loaded: bool = False
 
@@ -122,13 +128,13 @@ class Memory:
     """The bytes of all devices: addresses are never used twice."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, ctypes.Array[ctypes.c_char]] = {}
+        self._blocks: dict[int, tuple[ctypes.Array[ctypes.c_char], int]] = {}
         self._next = 0x7F00_0000_0000
 
     def take(self, size: int) -> int:
-        address = self._next
-        self._next += (size // 512 + 1) * 512
-        self._blocks[address] = ctypes.create_string_buffer(b"\xa5" * size, size)
+        address, room = self._next, -(-size // 16) * 16
+        self._next += (size // 512 + 2) * 512
+        self._blocks[address] = ctypes.create_string_buffer(b"\xa5" * room, room), size
         return address
 
     def drop(self, address: int) -> None:
@@ -136,10 +142,19 @@ class Memory:
 
     def host(self, address: int, size: int) -> int:
         """Where the simulated bytes really are."""
-        for start, block in self._blocks.items():
-            if start <= address and address + size <= start + len(block):
+        for start, (block, length) in self._blocks.items():
+            if start <= address and address + size <= start + length:
                 return ctypes.addressof(block) + address - start
         raise Refused("ILLEGAL_ADDRESS")
+
+    def run(self, text: str, entry: str, grid: int, block: int, shared: int, args: Sequence[bytes]) -> None:
+        """Runs a text on the emulator."""
+        code, reached = prepare(text, entry, CONSTANTS), Global(CONSTANTS)
+        reached.load(code.program.constants)
+        for start, (content, size) in self._blocks.items():
+            reached._next = start
+            reached.place(np.frombuffer(memoryview(content), np.uint8), size=size)
+        run_grid(code, reached, grid, block, [int.from_bytes(data, "little", signed=True) for data in args], shared)
 
 
 def image_text(image: bytes) -> tuple[str, bool]:
