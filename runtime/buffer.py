@@ -86,14 +86,16 @@ class Buffer:
 
     @staticmethod
     def scalar(value: Any, dtype: DType, device: Device | None = None) -> Buffer:
-        """A new rank-0 buffer of a Python or NumPy number, rounded to the type (towards 0 for an integer).
+        """A new rank-0 buffer of a Python or NumPy number: the nearest value of a float type, that very value of an
+        integer type (2.0 is 2, 2.5 is none), and for bool whether it is not 0.
 
-        Raises ValueError where the type cannot hold the value and for what is no number; else as `Buffer` does.
+        Raises ValueError where the type cannot hold the value (a finite one would become infinite, too) and for what is
+        no number; else as `Buffer` does.
         """
         buffer = Buffer(dtype, ())
         try:
             with np.errstate(all="ignore"):
-                buffer.to_numpy()[()] = _number(value)
+                buffer.to_numpy()[()] = _held(_number(value), buffer.dtype)
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{shown(value)} cannot be a {buffer.dtype.name}: {error}") from None
         return buffer if device is None else buffer.to(device)
@@ -277,15 +279,16 @@ class Buffer:
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can assign there.
 
-        Raises as `__getitem__` does; ValueError where the buffer is read-only or the value does not fit; TypeError or
-        OverflowError for a value that is no number of this type.
+        A number becomes one of this type as for `scalar`. Raises as `__getitem__` does; ValueError where the buffer is
+        read-only or the value does not fit; TypeError or OverflowError for a value that is no number of this type.
         """
         part = self[index]
         if isinstance(value, Buffer):
             part.inplace_copy_from(value)
         else:
             self._require_writable()
-            part.to_numpy()[...] = value
+            number = isinstance(value, bool | int | float | np.generic)
+            part.to_numpy()[...] = Buffer.scalar(value, self._dtype).to_numpy() if number else value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one.
@@ -367,6 +370,26 @@ def _number(value: Any) -> bool | int | float:
     if isinstance(value, bool | int | float):
         return value
     raise TypeError("it is no number")
+
+
+def _held(value: float, dtype: DType) -> float:
+    """The number, if the type holds it up to rounding. Raises ValueError."""
+    if dtype.is_integral():
+        if isinstance(value, float) and math.isfinite(value) and not value.is_integer():
+            raise ValueError("it is no whole number")
+        low, high = _limits(dtype)
+        if math.isfinite(value) and not low <= value <= high:
+            raise ValueError(f"it is not from {low} to {high}")
+        return value if isinstance(value, int) or not math.isfinite(value) else int(value)
+    if dtype.is_float() and math.isfinite(value) and not np.isfinite(float(np.asarray(value).astype(dtype.to_numpy()))):
+        raise ValueError("it is out of range")
+    return value
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    bits = dtype.size_in_bits
+    return (0, 2**bits - 1) if dtype.is_unsigned_integral() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def alias_array(array: NDArray[Any]) -> Buffer:

@@ -59,9 +59,10 @@ class Model:
     def execute(self, *args: Any) -> list[Buffer]:
         """Run the model. One argument per input: a Buffer, a NumPy array, an object with `__dlpack__`, or a scalar.
 
-        Arrays are used where they lie and must be C-contiguous, of the input's exact type and shape. The outputs are
-        in new memory. Raises ArgumentError (ValueError) or ArgumentTypeError (TypeError) on what does not fit, before
-        anything runs, and AssertionFailed (RuntimeError) where a check inside fails; the model can be used again.
+        Arrays are used where they lie and must be C-contiguous, of the input's exact type and shape. A scalar becomes
+        a value of that type, as by `Buffer.scalar`: floats round, nothing is cut off. The outputs are in new memory.
+        Raises ArgumentError (ValueError) or ArgumentTypeError (TypeError) on what does not fit, before anything runs,
+        and AssertionFailed (RuntimeError) where a check inside fails; the model can be used again.
         """
         expected = self._expected
         if len(args) != len(expected):

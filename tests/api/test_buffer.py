@@ -224,6 +224,9 @@ def test_assignment() -> None:
     b[1, ::2] = np.array([7, 8])
     b[2, :2] = Buffer.from_numpy(np.array([5, 6], np.float32))
     assert array.tolist() == [[9, 9, 9, 9], [7, 5, 8, 7], [5, 6, 10, 11]]
+    for number in (1e39, np.float64(1e39), 10**6000):
+        with pytest.raises(ValueError, match="cannot be a float32"):
+            b[0] = number
     for value in (Buffer.zeros((4,), DType.int32), Buffer.zeros((3,), F32)):
         with pytest.raises(ValueError, match="cannot copy"):
             b[0] = value
@@ -275,7 +278,8 @@ def test_items() -> None:
 @pytest.mark.parametrize(
     ("value", "dtype", "expected"),
     [
-        (7, F32, 7.0), (2.75, DType.int32, 2), (-2.75, DType.int8, -2), (True, F32, 1.0), (0.1, DType.bool, True),
+        (7, F32, 7.0), (2.0, DType.int32, 2), (-128.0, DType.int8, -128), (True, F32, 1.0), (0.1, DType.bool, True),
+        (65519.0, DType.float16, 65504.0), (-8, DType.int4, -8), (15, DType.uint4, 15), (2**24 + 1, F32, 2.0**24),
         (np.int64(3), DType.uint8, 3), (np.float64(0.5), DType.bfloat16, 0.5), (np.array(4), F32, 4.0),
         (ml_dtypes.bfloat16(1.5), F32, 1.5), (2**64 - 1, DType.uint64, 2**64 - 1), (float("inf"), F32, float("inf")),
     ],
@@ -289,6 +293,10 @@ def test_scalars(value: Any, dtype: DType, expected: object) -> None:
     ("value", "dtype", "message"),
     [
         (300, DType.uint8, "300 cannot be a uint8"), (-1, DType.uint8, "-1"), (2**64, DType.int64, "int64"),
+        (2.75, DType.int32, "2.75 cannot be a int32: it is no whole number"), (np.float16(0.5), DType.int8, "no whole"),
+        (8, DType.int4, "not from -8 to 7"), (-1, DType.uint4, "not from 0 to 15"), (2.0**63, DType.int64, "not from"),
+        (1e10, DType.float16, "out of range"), (65520, DType.float16, "out of range"), (1e39, F32, "out of range"),
+        (np.float64(1e39), DType.bfloat16, "out of range"), (1e10, DType.float8_e4m3fn, "out of range"),
         (float("nan"), DType.int32, "nan"), (1e300, DType.int64, "1e"),
         (float("inf"), DType.int8, "inf"), ("3", F32, "'3' .* no number"), (b"3", F32, "a bytes .* no number"),
         (None, F32, "NoneType"), (1j, F32, "a complex"), (np.complex64(1), F32, "complex64"), ([1], F32, "a list"),
