@@ -186,13 +186,10 @@ class Machine:
             access = self.shared_races.write if write else self.shared_races.read
             access(offset, size, threads, self.cta[threads])
             return
-        if (found := self.launch.races.get(arena)) is not None:
-            tracker = found
-        else:
-            tracker = self.launch.races[arena] = Tracker(arena.size)
-        note = tracker.write if write else tracker.read
-        ids = threads + self.first * self.launch.threads
-        note(offset, size, ids, self.cta[threads] + self.first, self.epoch[self.cta[threads]])
+        if (tracker := self.launch.races.get(arena)) is None:
+            tracker = self.launch.races[arena] = Tracker(arena.size, self.launch.threads)
+        note, home = tracker.write if write else tracker.read, self.cta[threads]
+        note(offset, size, threads + self.first * self.launch.threads, home + self.first, self.epoch[home])
 
     # ---- threads that meet
     def meet(self, mask: Array) -> None:
