@@ -7,17 +7,15 @@ https://arxiv.org/abs/2002.10957), then the mean over the tokens, divided by its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pelton.dtype import DType
 from pelton.graph import DeviceRef, Graph, TensorType, TensorValue, Weight, ops
 
-CPU = DeviceRef.CPU()
-
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a BERT encoder, by default those of MiniLM-L6-v2."""
+    """The sizes of a BERT encoder, by default those of MiniLM-L6-v2, and where it runs: inputs, weights and results."""
 
     vocabulary: int = 30522
     positions: int = 512
@@ -27,6 +25,7 @@ class Config:
     heads: int = 12
     intermediate: int = 1536
     epsilon: float = 1e-12
+    device: DeviceRef = field(default_factory=DeviceRef.CPU)
 
 
 def sentence_encoder(config: Config) -> Graph:
@@ -35,7 +34,7 @@ def sentence_encoder(config: Config) -> Graph:
     `mask` is 1 at tokens and 0 at padding. Batch and sequence are symbols: one compiled model serves every size up to
     `config.positions` tokens.
     """
-    tokens = TensorType(DType.int64, ("batch", "seq"), CPU)
+    tokens = TensorType(DType.int64, ("batch", "seq"), config.device)
     with Graph("sentence_encoder", input_types=(tokens, tokens)) as graph:
         ids, mask = (value.tensor for value in graph.inputs)
         attend = mask.cast(DType.float32)
@@ -50,11 +49,11 @@ def sentence_encoder(config: Config) -> Graph:
 
 def embeddings(ids: TensorValue, config: Config) -> TensorValue:
     """Word, position and token type (always the first) of each token, added and normalised: [batch, seq, hidden]."""
-    words = weight("embeddings.word_embeddings.weight", config.vocabulary, config.hidden)
-    positions = weight("embeddings.position_embeddings.weight", config.positions, config.hidden)
-    kinds = weight("embeddings.token_type_embeddings.weight", config.kinds, config.hidden)
+    words = weight(config, "embeddings.word_embeddings.weight", config.vocabulary, config.hidden)
+    positions = weight(config, "embeddings.position_embeddings.weight", config.positions, config.hidden)
+    kinds = weight(config, "embeddings.token_type_embeddings.weight", config.kinds, config.hidden)
     _, seq = ids.shape
-    places = ops.range(0, seq, out_dim=seq, dtype=DType.int64, device=CPU)
+    places = ops.range(0, seq, out_dim=seq, dtype=DType.int64, device=config.device)
     x = ops.gather(words, ids, axis=0) + ops.gather(positions, places, axis=0) + kinds[0]
     return layer_norm(x, "embeddings.LayerNorm", config)
 
@@ -63,8 +62,8 @@ def encoder_layer(x: TensorValue, padding: TensorValue, name: str, config: Confi
     """Self-attention, then a two-layer perceptron, each added to its input and normalised: [batch, seq, hidden]."""
     attended = attention(x, padding, f"{name}.attention", config)
     x = layer_norm(x + attended, f"{name}.attention.output.LayerNorm", config)
-    inner = ops.gelu(linear(x, f"{name}.intermediate.dense", config.hidden, config.intermediate))
-    outer = linear(inner, f"{name}.output.dense", config.intermediate, config.hidden)
+    inner = ops.gelu(linear(x, f"{name}.intermediate.dense", config, config.hidden, config.intermediate))
+    outer = linear(inner, f"{name}.output.dense", config, config.intermediate, config.hidden)
     return layer_norm(x + outer, f"{name}.output.LayerNorm", config)
 
 
@@ -74,13 +73,13 @@ def attention(x: TensorValue, padding: TensorValue, name: str, config: Config) -
     size = config.hidden // config.heads
 
     def per_head(part: str) -> TensorValue:
-        projected = linear(x, f"{name}.self.{part}", config.hidden, config.hidden)
+        projected = linear(x, f"{name}.self.{part}", config, config.hidden, config.hidden)
         return projected.reshape((batch, seq, config.heads, size)).permute((0, 2, 1, 3))
 
     query, key, value = per_head("query"), per_head("key"), per_head("value")
     weights = ops.softmax(query @ key.transpose(2, 3) * size**-0.5 + padding)
     mixed = (weights @ value).permute((0, 2, 1, 3)).reshape((batch, seq, hidden))
-    return linear(mixed, f"{name}.output.dense", config.hidden, config.hidden)
+    return linear(mixed, f"{name}.output.dense", config, config.hidden, config.hidden)
 
 
 def mean_over_tokens(x: TensorValue, attend: TensorValue) -> TensorValue:
@@ -96,14 +95,14 @@ def normalized(x: TensorValue) -> TensorValue:
     return x / ops.max(ops.sqrt(ops.sum(x * x)), 1e-12)
 
 
-def linear(x: TensorValue, name: str, inputs: int, outputs: int) -> TensorValue:
-    return x @ weight(f"{name}.weight", outputs, inputs).T + weight(f"{name}.bias", outputs)
+def linear(x: TensorValue, name: str, config: Config, inputs: int, outputs: int) -> TensorValue:
+    return x @ weight(config, f"{name}.weight", outputs, inputs).T + weight(config, f"{name}.bias", outputs)
 
 
 def layer_norm(x: TensorValue, name: str, config: Config) -> TensorValue:
-    gamma, beta = weight(f"{name}.weight", config.hidden), weight(f"{name}.bias", config.hidden)
+    gamma, beta = weight(config, f"{name}.weight", config.hidden), weight(config, f"{name}.bias", config.hidden)
     return ops.layer_norm(x, gamma, beta, config.epsilon)
 
 
-def weight(name: str, *shape: int) -> Weight:
-    return Weight(name, DType.float32, shape, CPU)
+def weight(config: Config, name: str, *shape: int) -> Weight:
+    return Weight(name, DType.float32, shape, config.device)
