@@ -13,10 +13,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pelton.dialects import dims, plan
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import CallOp, FuncOp, LoadOp
+from pelton.dialects.kernel import BufType, CallOp, FuncOp, LoadOp
+from pelton.dialects.kernel.grid import call_space
 from pelton.dialects.types import bytes_of
 from pelton.kernels.custom import is_custom
-from pelton.kernels.matmul import blocks_of
 from pelton.kernels.top_k import is_top_k
 
 
@@ -34,8 +34,9 @@ def call_flops(function: FuncOp) -> Dim:
     """Multiplications and additions of a product, over the function's symbols; 0 for any other kernel."""
     for op in function.body.block.ops:
         if isinstance(op, CallOp) and not is_custom(op) and not is_top_k(op):
-            cut = blocks_of(op)
-            return dims.product([2, cut.batch if cut.batch is not None else 1, cut.rows, cut.columns, cut.depth])
+            left = op.bufs[0].type
+            assert isinstance(left, BufType)
+            return dims.product([2, *call_space(op), left.shape[-1]])
     return 0
 
 

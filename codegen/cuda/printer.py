@@ -37,6 +37,7 @@ from pelton.dialects.kernel import (
     StoreOp,
 )
 from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_int
+from pelton.kernels.custom import custom_call, is_custom
 from pelton.support.errors import CompileError
 
 DEFAULT_THREADS = 128
@@ -121,7 +122,7 @@ class CudaPrinter(Printer):
     def _threads(self, op: Loop) -> Generator[None]:
         """The lines of a loop over an index space, strided over the threads."""
         if self._in_lanes:
-            raise CompileError("lanes do not nest", op=op.name, location=self.place,
+            raise CompileError("lanes do not nest", op=op.name, location=self.place_of(op),
                                expected="a loop over all its indices at once", got="a loop inside lanes")  # fmt: skip
         args, bounds = op.body.block.args, [self.variable(b, "bound") for b in op.bounds]
         self._in_lanes = True
@@ -225,8 +226,14 @@ class CudaPrinter(Printer):
 
     def call(self, op: CallOp) -> None:
         name = op.callee.string_value()
+        if is_custom(op):
+            found = custom_call(op).op
+            raise CompileError(f"the custom op {found!r} has no kernel for a GPU", op=found, location=self.place_of(op),
+                               expected="an op with a scalar body, which runs everywhere", got="a kernel body",
+                               remedy="give it a scalar body, or keep the op on the CPU: "
+                               ".to(DeviceRef.CPU()) before it")  # fmt: skip
         if name not in self.schedules:
-            raise CompileError(f"target {self.target} has no schedule {name}", op=op.name, location=self.place,
+            raise CompileError(f"target {self.target} has no schedule {name}", op=op.name, location=self.place_of(op),
                                expected=f"one of {', '.join(self.schedules) or 'none'}", got=name)  # fmt: skip
         self.schedules[name].write(self, op)
 
