@@ -60,11 +60,12 @@ class Row:
     bytes: Dim
     """What a launch reads and writes at least."""
     flops: Dim
-    """Multiplications and additions of a product; 0 where it is none, and for a GPU."""
+    """Multiplications and additions of a product; 0 where it is none."""
 
 
 def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[Row]:
-    """A row per launch, `init` first. `target`: a CPU target (`avx2`), or `cuda`; `module` is not changed.
+    """A row per launch, `init` first. `target`: a CPU target (`avx2`), for what is on the host, or `cuda`, for all to
+    be on a GPU; `module` is not changed.
 
     Raises CompileError where a pass does.
     """
@@ -77,7 +78,7 @@ def explain(module: ModuleOp, target: str, options: Options = DEFAULTS) -> list[
             break
     functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
     launches = ((op, functions[op.callee.string_value()]) for op in _launches(module))
-    return [_row(name, group, *each, target != "cuda") for (name, group), each in zip(groups, launches, strict=True)]
+    return [_row(name, group, *each) for (name, group), each in zip(groups, launches, strict=True)]
 
 
 def _groups(module: ModuleOp) -> Iterator[tuple[str, GroupOp]]:
@@ -93,7 +94,7 @@ def _launches(module: ModuleOp) -> Iterator[plan.LaunchOp]:
             yield from (op for op in function.body.block.ops if isinstance(op, plan.LaunchOp))
 
 
-def _row(function: str, group: GroupOp, launch: plan.LaunchOp, called: kernel.FuncOp, on_cpu: bool) -> Row:
+def _row(function: str, group: GroupOp, launch: plan.LaunchOp, called: kernel.FuncOp) -> Row:
     ops = [op for op in group.body.block.ops if not isinstance(op, YieldOp)]
     found = next(((op, choice) for op in ops if (choice := choice_of(op)) is not None), None)
     at, choice = found or (group, None)
@@ -108,7 +109,7 @@ def _row(function: str, group: GroupOp, launch: plan.LaunchOp, called: kernel.Fu
         choice=choice,
         result=str(group.outputs[0].type).removeprefix("!nn.tensor") if group.outputs else "",
         bytes=launch_bytes(launch, gathered_buffers(called)),
-        flops=dims.substitute(call_flops(called), _bound(launch, called)) if on_cpu else 0,
+        flops=dims.substitute(call_flops(called), _bound(launch, called)),
     )
 
 

@@ -75,7 +75,8 @@ def _device(artifact: Artifact, name: str, devices: Mapping[str, Device]) -> Dev
             f"{artifact.name} runs on {name}, which the session does not have",
             expected=name,
             got=have,
-            remedy="InferenceSession(devices=[Accelerator()]), or Accelerator.emulated() where there is no GPU",
+            remedy="InferenceSession(devices=[Accelerator()]), or Accelerator.emulated() where there is no GPU; on the "
+            "command line --device gpu, or emulated",
         )
     here = device.architecture_name
     if _number(here) < _number(artifact.architecture):

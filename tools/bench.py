@@ -14,8 +14,8 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from pelton.tools.exits import UsageError
-from pelton.tools.run import session_of
-from pelton.tools.subject import Subject, missing, named_pairs, open_model, require_known
+from pelton.tools.run import opened, placed, session_of
+from pelton.tools.subject import Subject, missing, named_pairs, require_known
 from pelton.tools.tables import counted, duration, table
 
 if TYPE_CHECKING:
@@ -35,14 +35,17 @@ FEWEST_SAMPLES = 10
 
 def bench(args: Namespace) -> None:
     """Measure executes of the model."""
-    subject = open_model(Path(args.model), args.extension)
+    subject = opened(args)
     arrays, shown = _inputs(args, subject)
     weights, made_up = _weights(args, subject)
     session = session_of(args)
     model = subject.load(session, weights)
+    inputs = placed(arrays, subject, session)
 
-    def work() -> object:
-        return model.execute(*arrays)
+    def work() -> None:
+        model.execute(*inputs)
+        for device in session.devices:
+            device.synchronize()
 
     work()
     batch = _batch(work)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from pelton import __version__
-from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, LOG_LEVELS, MAX_THREADS
+from pelton.support.knobs import ASSERT_LEVELS, CPU_CAPS, GPU_TARGETS, LOG_LEVELS, MAX_THREADS
 from pelton.support.levels import PROFILING_MODES
 from pelton.tools.exits import DONE, check_environment, conducted
 
@@ -33,15 +33,18 @@ FUNCTIONS = {
 """Module and function of each command."""
 MODEL = "a .mlir file, or a .pelton file that `pelton compile` made"
 ARGUMENTS = "FILE.npy, zeros:f32:3x200, random:f32:64, empty:f32:1024 (which nobody wrote), or a number i64:5, f32:1.5"
+DEVICES = ("cpu", "gpu", "emulated")
 EXIT_CODES = "Exit codes: 0 done; 1 a file, a model or a run failed; 2 the command line is wrong."
 EXAMPLES = {
     "run": """\
   pelton run scores.mlir --input x=x.npy --input y=y.npy
   pelton run encoder.pelton --weights model.safetensors --input ids=ids.npy --output results
-  pelton run scores.mlir --input x=x.npy --trace trace.json      then open the file in ui.perfetto.dev""",
+  pelton run scores.mlir --input x=x.npy --trace trace.json      then open the file in ui.perfetto.dev
+  pelton run scores.mlir --input x=x.npy --device emulated       on a GPU that is not there""",
     "compile": """\
   pelton compile scores.mlir                                     makes scores.pelton, for this machine
-  pelton compile scores.mlir -o out/scores.pelton --target avx2  for any machine that has AVX2""",
+  pelton compile scores.mlir -o out/scores.pelton --target avx2  for any machine that has AVX2
+  pelton compile scores.mlir --target sm_90                      PTX for a GPU; there need be none here""",
     "explain": """\
   pelton explain scores.mlir
   pelton explain scores.mlir --target avx512                     needs no machine that has it
@@ -103,7 +106,10 @@ def _compile(to: argparse.ArgumentParser) -> None:
 
 def _explain(to: argparse.ArgumentParser) -> None:
     _model(to)
-    to.add_argument("--target", choices=CPU_CAPS, help="the instruction set (the best of this machine)")
+    to.add_argument(
+        "--target", choices=(*CPU_CAPS, *GPU_TARGETS),
+        help="the instruction set (the best of this machine), or a GPU; a model that names none is all put there",
+    )  # fmt: skip
     _levels(to)
 
 
@@ -148,6 +154,10 @@ def _repeated(to: argparse.ArgumentParser, flag: str, form: str, what: str) -> N
 
 
 def _running(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "--device", choices=DEVICES, default="cpu",
+        help="a GPU, or an emulated one, beside the CPU; a model that names none is all put there (cpu)",
+    )  # fmt: skip
     to.add_argument("--threads", metavar="N", type=_number(1, MAX_THREADS), help="that run kernels (physical cores)")
 
 

@@ -33,8 +33,10 @@ def _of_graph(args: Namespace, subject: Subject) -> str:
     """What the passes decide: a row per kind of launch, then the reasons."""
     from pelton.explain import explain as rows_of
 
-    target = chosen_target(args.target).name
-    launches = rows_of(subject.source.module, target, options_of(args))
+    cpu, gpu = chosen_target(args.target)
+    target = gpu or cpu.name
+    module = (subject.on_gpu() if gpu else subject).source.module
+    launches = rows_of(module, cpu.name, options_of(args))
     kinds: dict[tuple[str, ...], list[Row]] = {}
     for row in launches:
         key = (row.function, row.kernel, row.result, str(row.bytes), str(row.flops), *row.fused)
@@ -68,14 +70,14 @@ def _reasons(rows: Iterable[Row]) -> Iterator[str]:
 def _of_artifact(artifact: Artifact) -> str:
     """What a compiled model says about itself."""
     lines = [f"{artifact.name} for {artifact.target}: compiled, {counted(len(artifact.kernels), 'kernel')}"]
-    lines.append(f"  needs: {' '.join(artifact.cpu_features) or 'any x86-64 CPU'}; llvmlite {artifact.llvmlite[0]}")
+    lines.append(f"  needs: {'; '.join(_needs(artifact))}")
     for title, infos in (("input", artifact.inputs), ("weight", artifact.weights), ("output", artifact.outputs)):
         lines += [f"  {title} {info.name}: {info}" for info in infos]
     if artifact.constants:
         size = amount(sum(len(c.data) for c in artifact.constants), "B")
         lines.append(f"  {counted(len(artifact.constants), 'constant')}, {size}")
     launches = {
-        part: Counter(program.kernels[o[0]] for _, op, o in instructions(program.body) if op is Op.LAUNCH)
+        part: Counter(program.kernels[o[LAUNCHED[op]]] for _, op, o in instructions(program.body) if op in LAUNCHED)
         for part, program in (("init", artifact.init), ("main", artifact.main))
     }
     rows = [("kernel", "in @init", "in @main", "code")]
@@ -83,6 +85,18 @@ def _of_artifact(artifact: Artifact) -> str:
         init, main = (f"{launches[part][kernel.name] or '-'}" for part in ("init", "main"))
         rows.append((kernel.name, init, main, amount(len(kernel.code), "B")))
     return "\n".join([*lines, table(rows, right=(1, 2, 3))])
+
+
+LAUNCHED = {Op.LAUNCH: 0, Op.DEVICE_LAUNCH: 1}
+"""Which operand of an instruction is the kernel that it launches."""
+
+
+def _needs(artifact: Artifact) -> Iterator[str]:
+    if not all(kernel.is_ptx for kernel in artifact.kernels) or not artifact.architecture:
+        yield " ".join(artifact.cpu_features) or "any x86-64 CPU"
+        yield f"llvmlite {artifact.llvmlite[0]}"
+    if artifact.architecture:
+        yield f"{artifact.architecture} or later as {', '.join(artifact.devices[1:])}"
 
 
 def _short(place: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from pelton.tools.subject import Subject, missing, named_pairs, open_model, requ
 from pelton.tools.tables import amount, counted, duration, table
 
 if TYPE_CHECKING:
+    from pelton.driver import Device
     from pelton.engine import InferenceSession
     from pelton.support.options import Options
 
@@ -44,7 +45,7 @@ def _results(args: Namespace) -> dict[str, Any]:
     from pelton.tools.arrays import read_npy
 
     with stage("read the model"):
-        subject = open_model(Path(args.model), args.extension)
+        subject = opened(args)
     files = named_pairs(args.input, "--input", "NAME=FILE.npy")
     require_known("input", list(files), [info.name for info in subject.inputs])
     if lacking := [info for info in subject.inputs if info.name not in files]:
@@ -53,12 +54,37 @@ def _results(args: Namespace) -> dict[str, Any]:
         weights = given_weights(args, subject)
         arrays = [read_npy(Path(files[info.name]), info) for info in subject.inputs]
     with stage("load"):
-        model = subject.load(session_of(args), weights)
+        session = session_of(args)
+        model = subject.load(session, weights)
     with stage("execute"):
-        buffers = model.execute(*arrays)
-    outputs = {spec.name: b.to_numpy() for spec, b in zip(model.output_metadata, buffers, strict=True)}
-    written = {info.name: a for info, a in zip(subject.inputs, arrays, strict=True) if info.mutable}
+        inputs = placed(arrays, subject, session)
+        buffers = model.execute(*inputs)
+        outputs = {spec.name: b.to_numpy() for spec, b in zip(model.output_metadata, buffers, strict=True)}
+    written = {i.name: np_of(given) for i, given in zip(subject.inputs, inputs, strict=True) if i.mutable}
     return outputs | written
+
+
+def opened(args: Namespace) -> Subject:
+    """The model, put on a GPU where the command line says so and the model says nothing of one."""
+    subject = open_model(Path(args.model), args.extension)
+    return subject if args.device == "cpu" else subject.on_gpu()
+
+
+def placed(arrays: Sequence[Any], subject: Subject, session: InferenceSession) -> list[Any]:
+    """The arrays, those that the model wants elsewhere as buffers of its device."""
+    from pelton.driver import Buffer
+
+    devices = {device.name: device for device in session.devices}
+    wanted = [devices.get(info.device) for info in subject.inputs]
+    return [
+        Buffer.from_numpy(array).to(device) if device is not None and not device.is_host else array
+        for array, device in zip(arrays, wanted, strict=True)
+    ]
+
+
+def np_of(given: Any) -> Any:
+    """The elements of an array or a buffer."""
+    return given.to_numpy() if hasattr(given, "to_numpy") else given
 
 
 def given_weights(args: Namespace, subject: Subject) -> dict[str, Any]:
@@ -76,7 +102,7 @@ def session_of(args: Namespace) -> InferenceSession:
     from pelton.engine import InferenceSession
     from pelton.tools.messages import show_from
 
-    session = InferenceSession(num_threads=args.threads)
+    session = InferenceSession(_devices(args.device), num_threads=args.threads)
     show_from(args.log_level or knobs.LOG_LEVEL.value().lower())
     if args.assert_level is not None:
         session.set_assert_level(args.assert_level)
@@ -87,6 +113,18 @@ def session_of(args: Namespace) -> InferenceSession:
     elif getattr(args, "trace", None) is not None:
         session.gpu_profiling("on")
     return session
+
+
+def _devices(name: str) -> list[Device]:
+    from pelton.driver import Accelerator
+
+    match name:
+        case "gpu":
+            return [Accelerator()]
+        case "emulated":
+            return [Accelerator.emulated()]
+        case _:
+            return []
 
 
 def options_of(args: Namespace) -> Options:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pelton.runtime.device import HOST
 from pelton.support.files import no_model
 from pelton.support.texts import escaped
 from pelton.tools.exits import UsageError, unknown
@@ -61,17 +62,36 @@ class Subject:
         from pelton.runtime.cache import ObjectCache
         from pelton.support.knobs import cache_folder
 
-        graph, store = self.source, ObjectCache(cache_folder())
-        return Compilation(graph.module, chosen_target(target), store, graph.constants, self.name, options)
+        cpu, gpu = chosen_target(target)
+        graph, store = (self.on_gpu() if gpu else self).source, ObjectCache(cache_folder())
+        return Compilation(graph.module, cpu, store, graph.constants, self.name, options, gpu)
+
+    def on_gpu(self) -> Subject:
+        """The model for `gpu:0`, where it is made for the host alone; else itself."""
+        from pelton.dialects.signature import describe, devices_of
+
+        if self.graph is None or devices_of(self.graph.module) != (HOST.name,):
+            return self
+        from pelton.dialects.context import new_context
+        from pelton.passes.place_on import PlaceOn
+
+        PlaceOn().apply(new_context(), self.graph.module)  # nobody else has what was read from a file
+        signature = describe(self.graph.module, self.graph.constants)
+        return Subject(self.path, signature.inputs, signature.weights, graph=self.graph)
 
 
-def chosen_target(name: str | None) -> CpuTarget:
-    """The target of that name; else the best of this machine that PELTON_TARGET allows."""
+def chosen_target(name: str | None) -> tuple[CpuTarget, str]:
+    """What code is made for: the CPU target of that name, else the best of this machine that PELTON_TARGET allows; and
+    the GPU of that name, else what PELTON_TARGET names, else none ("").
+    """
     from pelton.codegen.cpu.target import target_for, target_named
     from pelton.runtime.loader import host_features
     from pelton.support import knobs
 
-    return target_named(name) if name is not None else target_for(host_features(), knobs.cpu_target())
+    if name in knobs.CPU_CAPS:
+        return target_named(name), ""
+    best = target_for(host_features(), knobs.cpu_target())
+    return best, name if name is not None else knobs.gpu_target()
 
 
 def open_model(path: Path, extensions: Sequence[str] = ()) -> Subject:

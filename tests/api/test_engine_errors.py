@@ -202,7 +202,7 @@ def test_a_graph_without_outputs(session: InferenceSession) -> None:
 
 def test_another_device(session: InferenceSession) -> None:
     on_gpu = Graph("gpu", lambda x: x + 1, [TensorType(F32, ["n"], DeviceRef.GPU(0))])
-    with pytest.raises(RuntimeError, match=r"another device(.*\n)*.*cpu:0\n.*input0 on gpu:0"):
+    with pytest.raises(RuntimeError, match=r"gpu:0(.*\n)*.*remedy"):
         session.load(on_gpu)
 
 

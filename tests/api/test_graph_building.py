@@ -301,7 +301,7 @@ MISUSE: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: 1 in x, TypeError, "iterable|iterated"),
     (np.asarray, TypeError, "no NumPy array"),
     (float, TypeError, "float"),
-    (lambda x: x.to(DeviceRef.GPU()), ValueError, "a model runs on one device"),
+    (lambda x: x.to(DeviceRef.GPU()) + x, ValueError, "one device(?s:.)*gpu:0, cpu:0"),
 ]
 
 

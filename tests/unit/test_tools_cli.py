@@ -218,3 +218,20 @@ def test_a_compiled_model_runs_without_the_compiler(folder: Path) -> None:
     words = ["run", "layer.pelton", *RUN[2:]]
     loaded = "print(*[n for n in ('xdsl', 'numba') if n in sys.modules])"
     assert fresh(f"import sys\nfrom pelton.tools import cli\ncli.main({words})\n{loaded}").splitlines()[-1] == ""
+
+
+def test_a_gpu_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Compiled for one, run on an emulated one: from the artifact and from the graph."""
+    assert main(["compile", "layer.mlir", "--target", "sm_80"]) == 0
+    assert "for sm_80" in capsys.readouterr().out
+    assert main(["explain", "layer.pelton"]) == 0
+    assert "needs: sm_80 or later as gpu:0\n" in capsys.readouterr().out
+    assert main([*RUN, "--output", "host"]) == 0
+    for model, out in (("layer.pelton", "a"), ("layer.mlir", "b")):
+        assert main(["run", model, *RUN[2:], "--output", out, "--device", "emulated"]) == 0
+        for name in ("output0.npy", "output1.npy"):
+            np.testing.assert_allclose(np.load(f"{out}/{name}"), np.load(f"host/{name}"), 1e-6)
+    capsys.readouterr()
+    assert "--device gpu" in failing(capsys, "run", "layer.pelton", *RUN[2:])
+    assert main(["explain", "layer.mlir", "--target", "sm_90"]) == 0
+    assert "layer for sm_90: " in capsys.readouterr().out
