@@ -6,8 +6,9 @@ wrote shows. Everything is done when its call returns; what is captured, when it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import RLock, local
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from pelton.runtime.driver import COPY, LARGEST_BLOCK, LARGEST_GRID, Address, Node
 from pelton.runtime.emulator.blocks import Code
 from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Uninitialised
+from pelton.runtime.emulator.graphs import Graph, Open, unreleased
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.launch import LIMIT, parameters, prepare, run_grid
 from pelton.runtime.emulator.machine import Checks
@@ -38,22 +40,6 @@ class Function:
 
     def __init__(self, entry: str, code: Code) -> None:
         self.entry, self.code = entry, code
-
-
-class Graph:
-    """Recorded work, to be run again."""
-
-    __slots__ = ("released", "work")
-
-    def __init__(self) -> None:
-        self.work: list[tuple[Node, Callable[[], None]]] = []
-        self.released = False
-
-
-class _Open(local):
-    """The graph that the calling thread is recording."""
-
-    graph: Graph | None = None
 
 
 class EmulatedDriver:
@@ -81,8 +67,10 @@ class EmulatedDriver:
         self._memory = Global(_FIRST)
         self._modules: dict[str, tuple[int, dict[str, Function]]] = {}
         """By text: where its variables begin, and its entries that were asked for."""
-        self._open = _Open()
-        self._lock = RLock()
+        self._open = Open()
+        self._lock, self._busy = RLock(), False
+        self._leaving: dict[int, object] = {}
+        """What was given back and is still there, by address."""
 
     # ---- memory
     def allocate(self, size: int) -> Address:
@@ -90,7 +78,7 @@ class EmulatedDriver:
         self._not_while_capturing("allocate")
         if size < 0:
             raise ValueError(f"a size is at least 0, got {size}")
-        with self._lock:
+        with self._at_work():
             if size > self.free_memory:
                 raise DeviceMemoryError(
                     f"allocate: {size} bytes on the emulated device: {self.free_memory} are free",
@@ -104,15 +92,39 @@ class EmulatedDriver:
     def free(self, address: Address) -> None:
         """Gives memory back; EmulationError for what is no start of an allocation."""
         self._not_while_capturing("free")
+        mine = object()
+        if address not in self._memory or self._leaving.setdefault(address, mine) is not mine:
+            raise EmulationError(f"free: no allocation starts at {address:#x}")
+        if self._lock.acquire(blocking=False):
+            try:
+                self._let_go()
+            finally:
+                self._lock.release()
+
+    def _let_go(self) -> None:
+        """What was given back goes, unless this thread is at work on the memory right now."""
+        while self._leaving and not self._busy:
+            address, _ = self._leaving.popitem()
+            if (found := self._memory.remove(address)) is not None:
+                self.free_memory += found.size
+
+    @contextmanager
+    def _at_work(self) -> Generator[None]:
+        """One thread at a time. Finalizers may run inside, on this thread or another: what they give back goes before
+        and after."""
         with self._lock:
-            if (found := self._memory.remove(address)) is None:
-                raise EmulationError(f"free: no allocation starts at {address:#x}")
-            self.free_memory += found.size
+            self._let_go()
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
+                self._let_go()
 
     def write(self, target: Address, source: NDArray[Any]) -> None:
         """Host to device."""
         self._not_while_capturing("write")
-        with self._lock:
+        with self._at_work():
             found, first, last = self._span(target, source.nbytes, "write")
             found.bytes[first:last].view(source.dtype).reshape(source.shape)[...] = source
             _mark(found, first, last)
@@ -122,7 +134,7 @@ class EmulatedDriver:
         self._not_while_capturing("read")
         if not target.flags.c_contiguous:
             raise ValueError("read fills a C-contiguous array")
-        with self._lock:
+        with self._at_work():
             found, first, last = self._span(source, target.nbytes, "read")
             if found.written is not None and not (known := found.written[first:last]).all():
                 raise Uninitialised(f"read: nobody wrote {found.describe(first + int(np.argmin(known)))}")
@@ -155,7 +167,7 @@ class EmulatedDriver:
     def function(self, ptx: str, entry: str) -> Function:
         """The entry, prepared; an EmulationError where the emulator does not understand the text."""
         self._not_while_capturing("function")
-        with self._lock:
+        with self._at_work():
             first, entries = self._modules.get(ptx, (self._memory.next, {}))
             if entry not in entries:
                 code = prepare(ptx, entry, first)
@@ -227,8 +239,8 @@ class EmulatedDriver:
     def replay(self, graph: object) -> None:
         """Runs a graph's work."""
         self._not_while_capturing("replay")
-        with self._lock:
-            for _, run in _unreleased(graph, "replay").work:
+        with self._at_work():
+            for _, run in unreleased(graph, "replay").work:
                 run()
 
     def release(self, graph: object) -> None:
@@ -241,7 +253,7 @@ class EmulatedDriver:
 
     def nodes(self, graph: object) -> tuple[Node, ...]:
         """What a graph runs."""
-        return tuple(node for node, _ in _unreleased(graph, "nodes").work)
+        return tuple(node for node, _ in unreleased(graph, "nodes").work)
 
     # ---- within
     def _do(self, node: Node, run: Callable[[], None]) -> None:
@@ -249,7 +261,7 @@ class EmulatedDriver:
         if (graph := self._open.graph) is not None:
             graph.work.append((node, run))
         else:
-            with self._lock:
+            with self._at_work():
                 run()
 
     def _not_while_capturing(self, call: str) -> None:
@@ -271,11 +283,3 @@ def _mark(found: Allocation, first: int, last: int) -> None:
 
 def _beyond(entry: str, what: str, number: int, high: int, low: int = 0) -> DeviceError:
     return DeviceError(f"launch of {entry}: {what} of {number}", expected=f"{low} to {high}")
-
-
-def _unreleased(graph: object, call: str) -> Graph:
-    if not isinstance(graph, Graph):
-        raise TypeError(f"{call} takes what end_capture() returned, got {type(graph).__name__}")
-    if graph.released:
-        raise CaptureError(f"{call}: the graph was released")
-    return graph

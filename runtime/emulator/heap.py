@@ -54,8 +54,9 @@ class Global:
         self._freed: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self._table: tuple[Index, Index] | None = None
 
-    def __len__(self) -> int:
-        return len(self._all)
+    def __contains__(self, start: object) -> bool:
+        """Whether an allocation begins there."""
+        return start in self._all
 
     def allocate(self, size: int, *, marked: bool, fill: int = 0) -> Allocation:
         """New memory of that content; with `marked` it is kept which bytes are written."""
@@ -139,11 +140,3 @@ class Global:
         if address - below.start - below.size > _NEAR:
             return f"address {address:#x} lies in no buffer"
         return f"byte {address - below.start} of {below.name}, which has {below.size} bytes"
-
-
-def unwritten(allocation: Allocation, offset: int, size: int) -> int | None:
-    """The first byte, of `size` from `offset` on, that nobody wrote."""
-    if allocation.written is None:
-        return None
-    known = allocation.written[offset : offset + size]
-    return None if known.all() else offset + int(np.argmin(known))

@@ -6,6 +6,7 @@ import re
 import tracemalloc
 from collections.abc import Callable
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pelton.runtime.emulator import (
     UnsupportedInstruction,
 )
 from pelton.runtime.emulator.driver import EmulatedDriver
+from pelton.runtime.emulator.heap import Global, Part
 from pelton.support.errors import CaptureError, DeviceError
 
 ADD_ONE = """.version 9.0
@@ -159,6 +161,32 @@ def test_variables_of_a_text_live_as_long_as_the_device() -> None:
     other = driver.function(VARIABLES + "// another text", "look")
     driver.launch(other, 1, 32, [out])
     assert downloaded(driver, out, 1) == [5]
+
+
+def test_finalizers_give_back_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the thread that is at work, in the middle of it, and on others, which do not wait."""
+    driver = EmulatedDriver()
+    x, y, z = (uploaded(driver, np.zeros(32, np.uint32)) for _ in range(3))
+    add, parts, left = driver.function(ADD_ONE, "k"), Global.parts, [y, z]
+    before = driver.free_memory
+
+    def interrupted(memory: Global, *access: Any) -> list[Part]:
+        found = parts(memory, *access)
+        if left:
+            driver.free(left.pop())
+            other = Thread(target=driver.free, args=[left.pop()])
+            other.start()
+            other.join()
+            assert driver.free_memory == before
+        return found
+
+    monkeypatch.setattr(Global, "parts", interrupted)
+    driver.launch(add, 1, 32, [x, x])
+    assert not left and driver.free_memory == before + 256
+    for gone in (y, z):
+        with pytest.raises(DeviceError, match="free: no allocation starts at"):
+            driver.free(gone)
+    assert downloaded(driver, x, 32) == [1] * 32
 
 
 # ---- what it refuses
