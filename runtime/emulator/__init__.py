@@ -26,6 +26,7 @@ from pelton.runtime.emulator.errors import (
     UnsupportedInstruction,
 )
 from pelton.runtime.emulator.launch import emulate
+from pelton.runtime.emulator.tensor_map import TensorMap, Tiled
 
 __all__ = [
     "Deadlock",
@@ -37,6 +38,8 @@ __all__ = [
     "OutOfBounds",
     "PtxSyntaxError",
     "Race",
+    "TensorMap",
+    "Tiled",
     "Uninitialised",
     "UnsupportedInstruction",
     "emulate",

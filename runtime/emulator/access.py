@@ -11,7 +11,7 @@ import numpy as np
 
 from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.machine import Machine
-from pelton.runtime.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW
+from pelton.runtime.emulator.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from pelton.runtime.emulator.step import (
     MakeReader,
     MakeStep,
@@ -59,9 +59,14 @@ def _store(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> 
     return act
 
 
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+
+
 def _convert_address(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> Step:
     """`cvta`: between an address in a space and a generic one."""
-    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(instruction.modifiers[-2].split("_")[0], 0)
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}.get(
+        instruction.modifiers[-2].split("_")[0], 0
+    )
     away = "to" in instruction.modifiers
     read, write = reader(instruction.operands[1], U64), writer(instruction.operands[0])
 

@@ -53,7 +53,8 @@ def _values(instruction: Instruction) -> list[Register]:
 
 def _places(instruction: Instruction) -> list[int]:
     """The registers of its addresses."""
-    bases = [o.base for o in instruction.operands if isinstance(o, Memory)]
+    memories = [o for o in instruction.operands if isinstance(o, Memory)]
+    bases = [base for o in memories for base in (o.base, *o.coordinates)]
     return [base.index for base in bases if isinstance(base, Register)]
 
 

@@ -1,4 +1,4 @@
-"""Steps of `cp.async` and `mbarrier`, and of the fences that they need.
+"""Steps of `cp.async` and `mbarrier`, and of the fences that they need. (Bulk copies are bulk_steps.py's.)
 
 Enters: an instruction and the two makers of operand access (blocks.py's). Leaves: a step.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pelton.runtime.emulator.bulk_steps import bulk
 from pelton.runtime.emulator.errors import EmulationError, UnsupportedInstruction
 from pelton.runtime.emulator.link import Constant, Instruction, Register
 from pelton.runtime.emulator.machine import Machine
@@ -270,7 +271,9 @@ def _mbarrier(instruction: Instruction, reader: MakeReader, writer: MakeWriter) 
 
 
 def _cp(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> Step:
-    if instruction.modifiers[0] != "async" or "bulk" in instruction.modifiers:
+    if "bulk" in instruction.modifiers:
+        return bulk(instruction, reader, writer)
+    if instruction.modifiers[0] != "async":
         raise UnsupportedInstruction(f"cp.{'.'.join(instruction.modifiers)}")
     return _async(instruction, reader, writer)
 

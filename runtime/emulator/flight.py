@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pelton.runtime.emulator.errors import InFlight
+from pelton.runtime.emulator.clocks import Clocks
+from pelton.runtime.emulator.errors import InFlight, Race
 from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.memory import Index, Private
 from pelton.runtime.emulator.values import Array
@@ -30,6 +31,38 @@ class Flight:
         self.operations: list[Instruction] = []
         self.reader = np.zeros(0, np.int32)
         """By byte: the operation that began to read it last."""
+        self.stored = self.stored_at = np.zeros(0, np.int32)
+        """By byte: the thread (from 1) that stored it since the last fence, and when; empty where nobody asks."""
+
+    def watch_stores(self) -> None:
+        """From now on it is kept what threads stored and no fence has made known to asynchronous operations."""
+        self.stored, self.stored_at = (np.zeros(self.shared.bytes.size, np.int32) for _ in range(2))
+
+    def note_store(self, offset: Index, size: int, threads: Index, time: Array) -> None:
+        """Threads stored; `time` is their blocks'."""
+        if self.stored.size:
+            at = spans(offset, size)
+            self.stored[at], self.stored_at[at] = (threads + 1)[:, None], time[:, None]
+
+    def fence(self, threads: Index, clocks: Clocks, cta: Index) -> None:
+        """What the warps of threads stored or know of is known to asynchronous operations."""
+        if not self.stored.size:
+            return
+        for key in np.unique(threads // 32).tolist():
+            block, warp = int(cta[32 * key]), key % clocks.warps
+            piece = slice(block * self.shared.stride, (block + 1) * self.shared.stride)
+            open_at = np.flatnonzero(self.stored[piece])
+            writer = (self.stored[piece][open_at] - 1) // 32 % clocks.warps
+            known = (writer == warp) | (self.stored_at[piece][open_at] <= clocks.known[block, warp, writer])
+            self.stored[piece][open_at[known]] = 0
+
+    def require_fence(self, offset: Index, size: int, threads: Index) -> None:
+        """Refuses an asynchronous read of what was stored and not fenced."""
+        if self.stored.size and (bad := self.stored[spans(offset, size)]).any():
+            row, column = (int(k) for k in np.unravel_index(int(np.argmax(bad > 0)), bad.shape))
+            who, place = int(bad[row, column]) - 1, self.shared.describe(int(offset[row]) + column)
+            text = f"reads {place}, which #{who} wrote: no fence.proxy.async makes it known to asynchronous operations"
+            raise Race(int(threads[row]), text)
 
     def name(self, instruction: Instruction) -> int:
         """The number of one more operation."""

@@ -47,11 +47,13 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`[base + offset]`; `space` when the symbol decides it rather than the opcode."""
+    """`[base + offset]`; `space` when the symbol decides it rather than the opcode. `coordinates`: of a box in the
+    tensor whose map is there."""
 
     base: Register | Constant
     offset: int
     space: str | None = None
+    coordinates: tuple[Register | Special | Constant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +234,11 @@ class _Linker:
     # ---- operands
     def operand(self, operand: syntax.Operand) -> Operand:
         match operand:
-            case Address(base, offset):
-                found = self.find(base)
+            case Address(base, offset, coordinates):
+                found, where = self.find(base), tuple(self.scalar(c) for c in coordinates)
                 if isinstance(found, Memory):
-                    return Memory(found.base, offset, found.space)
-                return Memory(found or Constant(base), offset)
+                    return Memory(found.base, offset, found.space, where)
+                return Memory(found or Constant(base), offset, None, where)
             case syntax.Group(items):
                 return Several(tuple(None if i.text == "_" else self.scalar(i) for i in items))
             case Word("_"):

@@ -17,13 +17,14 @@ from pelton.runtime.emulator import special
 from pelton.runtime.emulator.barriers import Barriers
 from pelton.runtime.emulator.clocks import Clocks, SharedTracker
 from pelton.runtime.emulator.copy_groups import CopyGroups
-from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Race, Uninitialised, place
+from pelton.runtime.emulator.errors import EmulationError, Misaligned, OutOfBounds, Race, Uninitialised, place
 from pelton.runtime.emulator.flight import Flight
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.link import Instruction, Program
 from pelton.runtime.emulator.mbarriers import Mbarrier, Mbarriers
 from pelton.runtime.emulator.memory import (
     LOCAL_WINDOW,
+    PARAM_WINDOW,
     SHARED_WINDOW,
     Private,
     check,
@@ -33,6 +34,7 @@ from pelton.runtime.emulator.memory import (
     window_of,
 )
 from pelton.runtime.emulator.races import Tracker
+from pelton.runtime.emulator.under_way import Stores
 from pelton.runtime.emulator.values import UNSIGNED, Array, Type
 
 
@@ -98,6 +100,10 @@ class Machine:
         self.epoch = np.zeros(count, np.int64)
         self.shared_races = SharedTracker(self.shared.bytes.size, self.clocks)
         self.flight, self.mbarriers = Flight(self.shared), Mbarriers(self.clocks)
+        self.stores: dict[int, Stores] = {}
+        """Bulk copies to global memory, by the thread that started them."""
+        if any(i.stem == "wgmma" or "bulk" in i.modifiers for i in program.instructions):
+            self.flight.watch_stores()
         self.groups = CopyGroups(self.flight, self.cta, self.shared_races, launch.checks.races)
 
     # ---- memory
@@ -132,7 +138,7 @@ class Machine:
             self._check_flight(arena, offset, size, threads, write=False)
             for part in range(0, size, 8):
                 _require_written(arena, offset + part, min(size, 8), threads)
-            self._note(arena, offset, size, threads, strong, write=False)
+            self.note(arena, offset, size, threads, write=False, strong=strong)
         return found
 
     def write_places(
@@ -143,9 +149,11 @@ class Machine:
         found = self.places(space, address, mask, total or size)
         for arena, offset, threads in found:
             self._check_flight(arena, offset, size, threads, write=True)
-            self._note(arena, offset, size, threads, strong, write=True)
+            self.note(arena, offset, size, threads, write=True, strong=strong)
             for part in range(0, size, 8):
                 arena.mark(offset + part, min(size, 8))
+            if arena is self.shared:
+                self.flight.note_store(offset, size, threads, self.clocks.now[self.cta[threads]])
         return found
 
     def places(self, space: str, address: Array, mask: Array, size: int) -> list[Place]:
@@ -177,9 +185,17 @@ class Machine:
         if arena is self.shared:
             self.flight.check(offset, size, threads, write=write)
 
-    def _note(
-        self, arena: Allocation | Private, offset: Array, size: int, threads: Array, strong: bool, *, write: bool
+    def note(
+        self,
+        arena: Allocation | Private,
+        offset: Array,
+        size: int,
+        threads: Array,
+        *,
+        write: bool,
+        strong: bool = False,
     ) -> None:
+        """Tells the race detector."""
         if strong or not self.launch.checks.races or arena is self.local:
             return
         if isinstance(arena, Private):
@@ -226,8 +242,36 @@ class Machine:
             self.epoch[self.cta[thread]] += 1
 
     def fence_copies(self, mask: Array) -> None:
-        """A fence makes what threads wrote known to asynchronous copies."""
+        """A fence makes what threads wrote, and what they know that others wrote, known to asynchronous operations."""
         self.mbarriers.fence()
+        self.flight.fence(np.flatnonzero(mask), self.clocks, self.cta)
+
+    # ---- asynchronous operations that read
+    def require_known_to_copies(self, chunks: Array, thread: int) -> None:
+        """16-byte pieces of shared memory may be read by an operation that a thread starts."""
+        threads, block = np.full(chunks.size, thread), np.full(chunks.size, self.cta[thread])
+        self.flight.check(chunks, 16, threads, write=False)
+        for part in (0, 8):
+            _require_written(self.shared, chunks + part, 8, threads)
+        if self.launch.checks.races:
+            self.shared_races.after_write(chunks, 16, threads, block)
+            self.flight.require_fence(chunks, 16, threads)
+
+    def note_shared_read(self, chunks: Array, thread: int) -> None:
+        """Such an operation has read them, and the thread has waited for it."""
+        if self.launch.checks.races:
+            threads, block = np.full(chunks.size, thread), np.full(chunks.size, self.cta[thread])
+            self.shared_races.read(chunks, 16, threads, block)
+
+    def tensor_map(self, address: int, thread: int) -> bytes:
+        """The 128 bytes of a tensor map, in global memory or among the parameters."""
+        if address % 64:
+            raise Misaligned(thread, f"a tensor map at {address:#x}, which is no multiple of 64")
+        if 0 <= (offset := address - PARAM_WINDOW) <= self.launch.parameters.size - 128:
+            return self.launch.parameters[offset : offset + 128].tobytes()
+        where = np.full(1, address), 128, np.full(1, thread)
+        part = self.launch.memory.parts(*where)[0]
+        return part.allocation.bytes[part.offsets[0] : part.offsets[0] + 128].tobytes()
 
     def meet_in_warps(self, mask: Array) -> None:
         """Lanes pass `bar.warp.sync` together."""

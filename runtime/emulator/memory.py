@@ -21,6 +21,7 @@ CONSTANTS = 0x7F00_0000_0000
 """Address of the first module-level variable; the launch's buffers follow it."""
 SHARED_WINDOW = 0x7E00_0000_0000
 LOCAL_WINDOW = 0x7D00_0000_0000
+PARAM_WINDOW = 0x7C00_0000_0000
 _WINDOW = 0x0100_0000_0000
 GAP = 256
 """At least so far apart lie two buffers."""

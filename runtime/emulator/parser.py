@@ -246,8 +246,9 @@ class _Parser:
                 self.take()
                 value = int(self.number(), 0)
                 offset += value if sign == "+" else -value
+            coordinates = self.operand() if self.accept(",") else Group(())
             self.take("]")
-            return Address(base, offset)
+            return Address(base, offset, coordinates.items if isinstance(coordinates, Group) else ())
         if self.peek() in ("{", "("):
             close, items = {"{": "}", "(": ")"}[self.take()], list[Word]()
             while not self.accept(close):

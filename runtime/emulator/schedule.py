@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pelton.runtime.emulator import bulk
 from pelton.runtime.emulator.blocks import EXIT, Block, Code
 from pelton.runtime.emulator.errors import (
     Deadlock,
@@ -37,8 +38,16 @@ def run(machine: Machine, code: Code, limit: int) -> None:
         elif alive.any():
             _refuse(machine, code)
         else:
+            _end(machine)
             return
     raise _endless(machine, code, limit)
+
+
+def _end(machine: Machine) -> None:
+    try:
+        bulk.finish(machine)
+    except EmulationError as error:
+        raise machine.located(error, None) from None
 
 
 def _endless(machine: Machine, code: Code, limit: int) -> EmulationError:

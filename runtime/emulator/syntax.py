@@ -15,10 +15,11 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base+offset]`"""
+    """`[base+offset]`, or of a box in a tensor `[map, {x, y}]`"""
 
     base: str
     offset: int
+    coordinates: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pelton.codegen.cuda.compile import find_ptxas
-from pelton.runtime.emulator import emulate
+from pelton.runtime.emulator import Tiled, emulate
 
 Array = np.ndarray[Any, Any]
 HEAD = ".version 9.0\n.target {target}\n.address_size 64\n"
@@ -43,9 +43,11 @@ def module(entries: Iterable[str], target: str = "sm_90a") -> str:
     return HEAD.format(target=target) + "\n".join(entries)
 
 
-def run(body: str, *args: Array, grid: int = 1, block: int = 32, shared: int = 0, head: str = "", **more: Any) -> None:
+def run(
+    body: str, *args: Array | Tiled, grid: int = 1, block: int = 32, shared: int = 0, head: str = "", **more: Any
+) -> None:
     """The body as a kernel over the arrays, on the emulator."""
-    emulate(module([entry(body, len(args), head=head)]), "k", grid, block, args, shared, **more)
+    emulate(module([entry(body, len(args), head=head)]), "k", grid, block, args, **more)
 
 
 def scalar(line: str, results: Sequence[str], operands: Sequence[str], name: str = "k") -> str:
