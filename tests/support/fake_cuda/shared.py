@@ -23,6 +23,27 @@ PTX = """.version 9.0
 .address_size 64
 .visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n, .param .f32 step)
 {
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    ld.param.u32 %r1, [n];
+    ld.param.f32 %f1, [step];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r4, %ntid.x;
+    mad.lo.u32 %r2, %r3, %r4, %r2;
+    setp.ge.u32 %p1, %r2, %r1;
+    @%p1 bra done;
+    mul.wide.u32 %rd3, %r2, 4;
+    add.u64 %rd1, %rd1, %rd3;
+    add.u64 %rd2, %rd2, %rd3;
+    ld.global.f32 %f2, [%rd1];
+    add.f32 %f3, %f2, %f1;
+    st.global.f32 [%rd2], %f3;
+done:
     ret;
 }
 .visible .entry bare()
@@ -70,10 +91,10 @@ def in_thread(work: Callable[[], object]) -> None:
         raise raised[0]
 
 
-def work(driver: CudaDriver) -> None:
+def work(driver: CudaDriver, text: str = PTX) -> None:
     """Every kind of call there is."""
     x, y = uploaded(driver, np.arange(8, dtype=np.float32)), driver.allocate(32)
-    function = driver.function(PTX, "add")
+    function = driver.function(text, "add")
     driver.launch(function, 1, 32, [x, y, 8, 1.0])
     begun = driver.mark()
     driver.copy(y.at(4), y, 28)
