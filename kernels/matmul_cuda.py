@@ -1,7 +1,10 @@
-"""The CUDA schedule of `matmul` as numbers: 16 × 16 tiles, a thread block each, and so how many grid items it has.
+"""The CUDA schedule of `matmul` as numbers: which tile of the result a block makes, and so how many grid items it has.
 
-Enters: a `kernel.call @matmul`. Leaves: its operands and sizes, to `codegen/kernels/matmul_cuda.py`, which prints the
-loops, and the number of items, to whoever launches the kernel.
+Enters: a `kernel.call @matmul`. Leaves: its operands, sizes and tile, to `codegen/kernels/matmul_cuda.py`, which prints
+the loops, and the number of items, to whoever launches the kernel.
+
+A block has 256 threads. Each element of the result is one chain in the order of k, whatever the tile: so the choice of
+a tile, which may look at the number of rows, changes no bit.
 """
 
 from __future__ import annotations
@@ -15,11 +18,54 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import BufType, CallOp, FuncOp
 from pelton.dialects.kernel.grid import call_space, grid_items
+from pelton.dialects.types import bytes_of
 from pelton.kernels.matmul import given_of
 from pelton.kernels.top_k import is_top_k, ranked_of
 from pelton.support.errors import CompileError
 
-TILE = 16
+BLOCK_THREADS = 256
+PROCESSORS = 132
+"""Multiprocessors of an H100 or H200; others have 80 to 170, which moves no choice by more than one tile."""
+FEW_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` × `columns` elements a block, `high` × `wide` of them a thread's; `depth` of k at a time in shared
+    memory.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    high: int
+    wide: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.rows} x {self.columns} tiles, {self.high} x {self.wide} in a thread's registers"
+
+    def items(self, batch: Dim, rows: Dim, columns: Dim) -> Dim:
+        """Grid items: batch × row tiles × column tiles."""
+        return dims.product([batch, dims.ceildiv(rows, self.rows), dims.ceildiv(columns, self.columns)])
+
+
+def tile_for(batch: Dim, rows: Dim, columns: Dim, element: int) -> Tile:
+    """The tile for a product with accumulators of `element` bytes.
+
+    Few rows: as much of the right operand as possible is on its way at once, since reading it is all the work. Many
+    tiles: large ones, which read shared memory least often. Else tiles small enough for all multiprocessors.
+    """
+    if isinstance(rows, int) and rows <= FEW_ROWS:
+        why = f"at most {FEW_ROWS} rows, so it is the right operand that takes time"
+        return Tile(FEW_ROWS, 32, 512 // element, 1, 1, why)
+    if element > 4:
+        return Tile(64, 32, 16, 4, 2, "accumulators of two registers")
+    large = Tile(128, 64, 16, 8, 4, f"at least two for each of {PROCESSORS} multiprocessors")
+    many = large.items(batch, rows, columns)
+    if isinstance(many, int) and many >= 2 * PROCESSORS:
+        return large
+    return Tile(64, 64, 16, 4, 4, "larger ones might leave multiprocessors without any")
 
 
 @dataclass(frozen=True)
@@ -45,10 +91,20 @@ class Product:
         return len(self.right.shape) == (3 if self.width else 2)
 
     @property
-    def items(self) -> Dim:
-        """Grid items: batch × row tiles × column tiles."""
+    def sizes(self) -> tuple[Dim, Dim, Dim]:
+        """Batch, rows, columns."""
         *batch, rows, columns = self.space
-        return dims.product([*batch, dims.ceildiv(rows, TILE), dims.ceildiv(columns, TILE)])
+        return dims.product(batch), rows, columns
+
+    @property
+    def tile(self) -> Tile:
+        """What a block makes."""
+        return tile_for(*self.sizes, max(bytes_of(self.left.elem), 4))
+
+    @property
+    def items(self) -> Dim:
+        """Grid items."""
+        return self.tile.items(*self.sizes)
 
 
 def product_of(call: CallOp) -> Product:

@@ -13,9 +13,9 @@ from pelton.dialects.dims import Dim
 from pelton.dialects.nn import MatmulOp
 from pelton.dialects.nn.matmul import PART
 from pelton.dialects.types import bytes_of, dtype_name
-from pelton.kernels import matmul_cuda
 from pelton.kernels.choices import Candidate, Estimate
 from pelton.kernels.matmul import ROWS, panels_of
+from pelton.kernels.matmul_cuda import tile_for
 from pelton.kernels.tiles import TILE
 
 MATMUL = "matmul"
@@ -42,13 +42,10 @@ def _tiles(op: MatmulOp, target: str) -> Candidate:
 
 
 def _tiles_cuda(op: MatmulOp) -> Candidate:
-    """`matmul` on a GPU: a thread per element of a shared tile."""
-    tile = matmul_cuda.TILE
-    rows, columns = op.result_type.shape[-2:]
-    batch = dims.product(op.result_type.shape[:-2])
-    items = dims.product([batch, dims.ceildiv(rows, tile), dims.ceildiv(columns, tile)])
-    reason = f"{tile} x {tile} tiles in shared memory, a block each{_parts(op)}"
-    return Candidate(MATMUL, _cost(op, items), "", reason)
+    """`matmul` on a GPU: a tile of the result per block."""
+    sizes = (*_rows(op), op.result_type.shape[-1])
+    tile = tile_for(*sizes, max(bytes_of(op.result_type.dtype), 4))
+    return Candidate(MATMUL, _cost(op, tile.items(*sizes)), "", f"{tile}; {tile.why}{_parts(op)}")
 
 
 def _parts(op: MatmulOp) -> str:

@@ -42,6 +42,7 @@ from pelton.support.errors import CompileError
 
 DEFAULT_THREADS = 128
 WARP = 32
+INTEGERS = tuple(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))
 THREADS = (32, 64, 128, 256, 512, 1024)
 
 
@@ -73,7 +74,9 @@ class CudaPrinter(Printer):
 
     target: ClassVar[str] = "numba-cuda"
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY.union(
-        ("cuda", "T", "tid", "fma", "claim"), (f"warp_{kind}" for kind in KINDS)
+        ("cuda", "T", "tid", "fma", "claim", "tile_madd", "tile_put", "tile_fold", "tile_fold_f16", "tile_fold_bf16"),
+        (f"warp_{kind}" for kind in KINDS),
+        (f"{made}_{element}" for made in ("zeros", "sums") for element in ("f32", "f64", *INTEGERS)),
     )
 
     def __init__(self, func: FuncOp, schedules: Mapping[str, Schedule] | None = None) -> None:

@@ -72,9 +72,8 @@ class Run:
         self._held: dict[SSAValue, Array] = {}
         self._results: dict[int, Array] = {}
         self.reports = np.zeros(0, np.int64)
-        names = [n.data for n in function.names]
-        named = names[len(arrays) : len(names) - len(prepared)]
-        given = [*arrays, *(stored[name] for name in named), *prepared]
+        given = [*arrays, *prepared]
+        given += [stored[n.data] for n in list(function.names)[len(given) :]]
         for argument, array in zip(function.body.block.args, given, strict=True):
             pairs = zip(plan.buf_type(argument).shape, array.shape, strict=True)
             self._sizes |= {d: n for d, n in pairs if isinstance(d, str)}

@@ -230,7 +230,7 @@ def test_strided_views(m: int, n: int) -> None:
 def test_matmul(m: int, k: int, n: int) -> None:
     a, w, bias, y = random(m, k), random(k, n), random(n), np.full((m, n), 7, np.float32)
     assert cuda.source("linear").lanes == 256
-    cuda.run("linear", -(-m // 16) * -(-n // 16), [a, w, bias, y], m, k, n)
+    cuda.run("linear", -(-m // 64) * -(-n // 64), [a, w, bias, y], m, k, n)
     want = np.maximum(a.astype(np.float64) @ w + bias, 0)
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=2e-5)
 
@@ -255,7 +255,7 @@ def test_batched_matmul_of_packed_halves(b: int, m: int, k: int, n: int) -> None
     packed[:, :n] = w.transpose(0, 2, 1)
     packed = np.ascontiguousarray(packed.reshape(b, panels, 8, k).transpose(0, 1, 3, 2))
     y = np.zeros((b, m, n), np.float16)
-    cuda.run("batched", b * -(-m // 16) * -(-n // 16), [a, packed, y], b, m, k, panels, n)
+    cuda.run("batched", b * -(-m // 64) * -(-n // 64), [a, packed, y], b, m, k, panels, n)
     assert ulps(y, a.astype(np.float64) @ w.astype(np.float64)) <= 0.6 + k * 2.0**-11
 
 

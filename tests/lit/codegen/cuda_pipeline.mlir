@@ -10,7 +10,7 @@
 // IR:      plan.func @main
 
 // CHECK:       def matmul{{.*}}(x0, x1, out, n0, lo, hi, ctx):
-// CHECK:           mm_acc = fma(
+// CHECK:           tile_madd(mm_acc, 4, 4, mm_s, 
 // CHECK:       def permute(x0, out, n0, n1, lo, hi, ctx):
 // CHECK:           tile = tile_f32(1056)
 // CHECK:           tile[

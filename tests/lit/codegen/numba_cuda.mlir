@@ -110,20 +110,27 @@ kernel.func @exchange(%x : !kernel.buf<[64], bf16>, %y : !kernel.buf<[64], f32>)
   }
 }
 
-// A hand schedule; its epilogue stands once, for the thread's one element.
+// A hand schedule: a turn loads the next slab, adds the products of the one before, and stores what it loaded. The epilogue stands once.
 
 // CHECK:      def linear(a, w, bias, y, m, k, n, lo, hi, ctx):
-// CHECK:          for mm_part in range(0, k, 1024):
-// CHECK-NEXT:         mm_acc = f32(0)
-// CHECK-NEXT:         for mm_k in range(mm_part, minimum(mm_part + 1024, k), 16):
-// CHECK:                  cuda.syncthreads()
-// CHECK-NEXT:             for mm_q in range(16):
-// CHECK-NEXT:                 mm_acc = fma(mm_a[mm_y * 17 + mm_q], mm_b[mm_q * 16 + mm_x], mm_acc)
-// CHECK-NEXT:             cuda.syncthreads()
-// CHECK-NEXT:         mm_sum = mm_acc if mm_part == 0 else f32(mm_sum + mm_acc)
-// CHECK-NEXT:     if mm_i < m and mm_j < n:
-// CHECK-NEXT:         b = bias[mm_j]
-// CHECK-NEXT:         y[mm_i * n + mm_j] = mm_sum + b
+// CHECK:          mm_acc = zeros_f32(16)
+// CHECK:          for mm_k in range(0, k + 16, 16):
+// CHECK:              for mm_r in range(4):
+// CHECK:                  mm_pa[mm_r] = a[mm_ia * k + mm_ka] if mm_ia < m and mm_ka < k else f32(0)
+// CHECK:              if mm_k > 0:
+// CHECK:                  tile_madd(mm_acc, 4, 4, mm_s, mm_l + mm_q * 68, mm_r + mm_q * 64)
+// CHECK-NEXT:         if mm_k & 1023 == 0 and mm_k < k:
+// CHECK-NEXT:             tile_fold(mm_sum, mm_acc, 16)
+// CHECK:              mm_s[mm_put + mm_la * 68 + mm_ra + mm_r * 16] = mm_pa[mm_r]
+// CHECK:              cuda.syncthreads()
+// CHECK-NEXT:     tile_fold(mm_sum, mm_acc, 16)
+// CHECK-NEXT:     tile_put(mm_sum, 4, 4, mm_s, mm_y * 68 + mm_x, 68)
+// CHECK-NEXT:     cuda.syncthreads()
+// CHECK-NEXT:     for mm_e in range(tid, 4096, T):
+// CHECK:              if mm_i < m and mm_j < n:
+// CHECK-NEXT:             mm_value = mm_s[(mm_e >> 6) * 68 + (mm_e & 63)]
+// CHECK-NEXT:             b = bias[mm_j]
+// CHECK-NEXT:             y[mm_i * n + mm_j] = mm_value + b
 kernel.func @linear(%a : !kernel.buf<[m, k], f32>, %w : !kernel.buf<[k, n], f32>, %bias : !kernel.buf<[n], f32>, %y : !kernel.buf<[m, n], f32>) sizes [m, k, n] {
   kernel.call @matmul(%a, %w) : (!kernel.buf<[m, k], f32>, !kernel.buf<[k, n], f32>) epilogue (%acc : f32, %i : index, %j : index) {
     %b = kernel.load %bias[%j] : !kernel.buf<[n], f32>
