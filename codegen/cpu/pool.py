@@ -34,7 +34,7 @@ PATIENCE = 2000
 
 FUTEX, YIELD, SIGNAL_MASK = 202, 24, 14  # system calls of x86-64
 WAIT_BITS, WAKE_BITS = 9 | 128, 10 | 128  # FUTEX_WAIT_BITSET and FUTEX_WAKE_BITSET, private to the process
-BLOCK, MASK_BYTES = 0, 8
+BLOCK, SET, MASK_BYTES = 0, 2, 8
 OWN_SIGNALS = (4, 5, 6, 7, 8, 11, 31, 32, 33)
 """What a worker takes: faults of its own, which faulthandler reports, and the two that libc sends to all threads, of
 which one changes the user: setuid waits for every thread.
@@ -100,14 +100,29 @@ def run_items(builder: Any, kernel: Any, args: Any, lo: Any, hi: Any, ctx: Any) 
 
 @word("create", TRUTH)
 def create(builder: Any, pool: Any) -> Any:
-    """Start a worker; whether that failed."""
+    """Start a worker; whether that failed.
+
+    It leaves the process's signals to other threads: one that they all block, to wait for it, must stay pending. A
+    thread begins with the mask of the one that makes it, so there is no moment in which it takes one.
+    """
+    own = _mask_signals(builder, pool, BLOCK, I64_LLVM(DEAF))
     create, attributes, work = (
         builder.load(_at(builder, pool, I64_LLVM(index)))
         for index in (PoolWord.CREATE, PoolWord.ATTRIBUTES, PoolWord.WORK)
     )
     handle = _at(builder, pool, I64_LLVM(PoolWord.HANDLE))
     status = call_address(builder, create, CREATE_LLVM, [handle, attributes, work, pool])
+    _mask_signals(builder, pool, SET, builder.load(own))
     return builder.icmp_signed("!=", status, I32_LLVM(0))
+
+
+def _mask_signals(builder: Any, pool: Any, how: int, signals: Any) -> Any:
+    """Change which signals this thread blocks; where it is noted which it blocked before."""
+    mask, before = builder.alloca(I64_LLVM), builder.alloca(I64_LLVM)
+    builder.store(signals, mask)
+    places = [builder.ptrtoint(place, I64_LLVM) for place in (mask, before)]
+    _system(builder, pool, I64_LLVM(SIGNAL_MASK), I64_LLVM(how), *places, I64_LLVM(MASK_BYTES))
+    return before
 
 
 @word("futex", VOID)
@@ -121,15 +136,6 @@ def futex(builder: Any, pool: Any, what: Any, number: Any, threads: Any) -> Any:
 def offer(builder: Any, pool: Any) -> Any:
     """Let another thread have the processor."""
     return _system(builder, pool, I64_LLVM(YIELD))
-
-
-@word("block_signals", VOID)
-def block_signals(builder: Any, pool: Any) -> Any:
-    """Leave the process's signals to its other threads: one that they all block, to wait for it, must stay pending."""
-    mask, zero = builder.alloca(I64_LLVM), I64_LLVM(0)
-    builder.store(I64_LLVM(DEAF), mask)
-    place = builder.ptrtoint(mask, I64_LLVM)
-    return _system(builder, pool, I64_LLVM(SIGNAL_MASK), I64_LLVM(BLOCK), place, zero, I64_LLVM(MASK_BYTES))
 
 
 @word("tell_modes", VOID)
@@ -207,7 +213,6 @@ def share(pool: Any, kernel: Any, args: Any, items: Any, step: Any, ctx: Any, th
 
 def work(pool: Any, unused: Any) -> None:
     """Claim chunks; sleep where there are none. The process ends, a worker does not."""
-    block_signals(pool)
     number = add(pool, NUMBERS, 1) + 1
     begun = ticks()
     while True:

@@ -230,11 +230,13 @@ def test_workers_compute_in_the_modes_of_the_thread_that_launches() -> None:
 def test_workers_leave_signals_to_the_program() -> None:
     """A signal that the program blocks to wait for it stays pending; a change of user reaches all threads."""
     code = (
-        "import signal\nfrom pathlib import Path\n"
+        "import signal, time\nfrom pathlib import Path\n"
+        "from pelton.runtime.pool import _pool\nfrom pelton.support.pool_words import PoolWord\n"
         "def masks(): return {int(t.name): int((t / 'status').read_text().split('SigBlk:')[1].split()[0], 16)\n"
         "                     for t in Path('/proc/self/task').iterdir()}\n"
         "before = masks()\n"
         "softmax(4).execute(x)\n"
+        "while _pool[0][PoolWord.SLEEPING] != 3: time.sleep(0.001)\n"
         "blocked = [{n for n in range(1, 65) if mask >> n - 1 & 1} for t, mask in masks().items() if t not in before]\n"
         "print(len(blocked))\n"
         "signals = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF}\n"
