@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pelton.runtime.emulator import access, assigned, async_steps, atomics, matrices, warp
+from pelton.runtime.emulator import access, assigned, async_steps, atomics, matrices, warp, warpgroups
 from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
@@ -158,7 +158,14 @@ def writer(operand: Linked | None) -> Writer:
 
 
 # ---- steps
-_STEPS: dict[str, MakeStep] = {**access.STEPS, **async_steps.STEPS, **atomics.STEPS, **warp.STEPS, **matrices.STEPS}
+_STEPS: dict[str, MakeStep] = {
+    **access.STEPS,
+    **async_steps.STEPS,
+    **atomics.STEPS,
+    **warp.STEPS,
+    **matrices.STEPS,
+    **warpgroups.STEPS,
+}
 
 
 def may_sleep(instruction: Instruction) -> bool:

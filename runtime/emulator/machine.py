@@ -34,7 +34,7 @@ from pelton.runtime.emulator.memory import (
     window_of,
 )
 from pelton.runtime.emulator.races import Tracker
-from pelton.runtime.emulator.under_way import Stores
+from pelton.runtime.emulator.under_way import Stores, Warpgroup
 from pelton.runtime.emulator.values import UNSIGNED, Array, Type
 
 
@@ -102,6 +102,8 @@ class Machine:
         self.flight, self.mbarriers = Flight(self.shared), Mbarriers(self.clocks)
         self.stores: dict[int, Stores] = {}
         """Bulk copies to global memory, by the thread that started them."""
+        self.warpgroups: dict[int, Warpgroup] = {}
+        """Products of four warps, by their first thread."""
         if any(i.stem == "wgmma" or "bulk" in i.modifiers for i in program.instructions):
             self.flight.watch_stores()
         self.groups = CopyGroups(self.flight, self.cta, self.shared_races, launch.checks.races)

@@ -43,9 +43,7 @@ def module(entries: Iterable[str], target: str = "sm_90a") -> str:
     return HEAD.format(target=target) + "\n".join(entries)
 
 
-def run(
-    body: str, *args: Array | Tiled, grid: int = 1, block: int = 32, shared: int = 0, head: str = "", **more: Any
-) -> None:
+def run(body: str, *args: Array | Tiled, grid: int = 1, block: int = 32, head: str = "", **more: Any) -> None:
     """The body as a kernel over the arrays, on the emulator."""
     emulate(module([entry(body, len(args), head=head)]), "k", grid, block, args, **more)
 
