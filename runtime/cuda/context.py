@@ -41,6 +41,7 @@ class Context:
 
     def __init__(self, api: Any, ordinal: int) -> None:
         self.api = api
+        self.launch: Callable[..., tuple[Any, ...]] = api.cuLaunchKernel
         self.ordinal = ordinal
         self.name = f"gpu:{ordinal}"
         self.mark = object()

@@ -103,30 +103,38 @@ def launch_once(
     if (held := function.blocks.get(thread)) is None:
         held = function.blocks[thread] = Block(function)
     held.fill(args)
-    if grid:
-        _runner(context, function, grid, block, shared, held)()
+    if not grid:
+        return
+    if HERE.current is not context.mark:
+        context.enter("cuLaunchKernel")
+    (status,) = context.launch(function.handle, grid, 1, 1, block, 1, 1, shared, HERE.stream, held.table, 0)
+    if status:
+        _failed(status, context, function, grid, block, shared, held)
 
 
 def _runner(
     context: Context, function: Function, grid: int, block: int, shared: int, args: Block
 ) -> Callable[[], None]:
-    here, launch, handle, table = HERE, context.api.cuLaunchKernel, function.handle, args.table
+    here, launch, handle, table = HERE, context.launch, function.handle, args.table
 
     def run() -> None:
         if here.current is not context.mark:
             context.enter("cuLaunchKernel")
         (status,) = launch(handle, grid, 1, 1, block, 1, 1, shared, here.stream, table, 0)
         if status:
-            failed(status)
-
-    def failed(status: Any) -> None:
-        shown = f"{function.entry}[{grid}]({args}), {block} threads, {shared} bytes of shared memory"
-        context.again("cuLaunchKernel", status, make, shown)
-
-    def make() -> tuple[Any, ...]:
-        return launch(handle, grid, 1, 1, block, 1, 1, shared, here.stream, table, 0)
+            _failed(status, context, function, grid, block, shared, args)
 
     return run
+
+
+def _failed(status: Any, context: Context, function: Function, grid: int, block: int, shared: int, args: Block) -> None:
+    """Launches once more where another library's context was current; else raises what the status says."""
+
+    def make() -> tuple[Any, ...]:
+        return context.launch(function.handle, grid, 1, 1, block, 1, 1, shared, HERE.stream, args.table, 0)
+
+    shown = f"{function.entry}[{grid}]({args}), {block} threads, {shared} bytes of shared memory"
+    context.again("cuLaunchKernel", status, make, shown)
 
 
 def _nothing() -> None:

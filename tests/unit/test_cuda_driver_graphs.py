@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from threading import Barrier, Thread
 
@@ -248,6 +249,21 @@ def test_another_librarys_context_is_no_obstacle(fake: FakeCuda, driver: CudaDri
         run()
     driver.synchronize()
     assert fake.devices[0].time == 3
+
+
+def test_launches_of_two_threads_do_not_mix_their_arguments(fake: FakeCuda, driver: CudaDriver) -> None:
+    x, function = uploaded(driver, np.zeros(4, np.float32)), driver.function(PTX, "add")
+    other = Thread(target=driver.launch, args=(function, 1, 32, [x.at(8), x.at(8), 2, 5.0]))
+
+    def begin_other(number: int, name: str) -> None:
+        if name == "cuLaunchKernel" and other.ident is None:
+            other.start()
+            time.sleep(0.05)  # until it waits for the driver, its arguments in place
+
+    fake.fails = begin_other
+    driver.launch(function, 1, 32, [x, x, 4, 1.0])
+    other.join()
+    assert downloaded(driver, x, 4) == [1, 1, 6, 6]
 
 
 def test_threads_copy_side_by_side(fake: FakeCuda, driver: CudaDriver) -> None:
