@@ -183,7 +183,14 @@ def step(instruction: Instruction) -> Step:
         return _compute(instruction, rule(instruction.stem, instruction.modifiers))
     except UnsupportedInstruction as error:
         raise UnsupportedInstruction(f"{instruction.where()}: {error.message}") from None
-    except (ValueError, LookupError, TypeError, AssertionError, StopIteration) as error:  # operands that no form has
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        AssertionError,
+        StopIteration,
+    ) as error:  # operands that no form has
         raise UnsupportedInstruction(f"{instruction.where()}: not understood: {error}") from error
 
 

@@ -26,8 +26,8 @@ from pelton.support.errors import CaptureError, DeviceError, DeviceMemoryError
 _FIRST = 0x10_0000_0000
 _UNWRITTEN = 0xA5
 WARP = 32
-STATIC_SHARED = 48 << 10
-"""The most shared memory that a kernel's text may declare; what a launch adds is dynamic."""
+LARGEST = {"shared": 48 << 10, "local": 512 << 10}
+"""The most bytes of variables in a text: per block, and per thread. What shared memory a launch adds is dynamic."""
 _SHARED_KIB = {(7, 0): 96, (7, 2): 96, (7, 5): 64, (8, 0): 163, (8, 7): 163, (9, 0): 227, (10, 0): 227, (10, 3): 227}
 """By compute capability: the most shared memory of a block, in KiB (CUDA C++ Programming Guide, Technical
 Specifications); 99 for all others."""
@@ -171,8 +171,9 @@ class EmulatedDriver:
             first, entries = self._modules.get(ptx, (self._memory.next, {}))
             if entry not in entries:
                 code = prepare(ptx, entry, first)
-                if code.program.shared.size > STATIC_SHARED:
-                    raise _beyond(entry, "shared variables", code.program.shared.size, STATIC_SHARED)
+                for name, layout in (("shared", code.program.shared), ("local", code.program.local)):
+                    if layout.size > LARGEST[name]:
+                        raise _beyond(entry, f"{name} variables", layout.size, LARGEST[name])
                 if not entries:
                     self._memory.load(code.program.constants)
                     self._modules[ptx] = first, entries

@@ -108,7 +108,7 @@ def prepare(ptx: str, entry: str, variables: int) -> Code:
     the emulated subset, or no PTX."""
     try:
         return decode(load(ptx, entry, variables))
-    except (ValueError, LookupError, TypeError, AssertionError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, AssertionError, RecursionError) as error:
         raise UnsupportedInstruction(f"{entry} is not understood: {type(error).__name__}: {error}") from error
 
 

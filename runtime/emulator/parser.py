@@ -42,7 +42,7 @@ def parse(text: str) -> Module:
     parser = _Parser(text)
     try:
         return parser.module()
-    except (ValueError, LookupError, OverflowError, RecursionError) as error:  # what a damaged text leads to
+    except (ValueError, LookupError, ArithmeticError, RecursionError) as error:  # what a damaged text leads to
         raise parser.stuck(f"not understood: {error}") from error
 
 
@@ -65,6 +65,7 @@ class _Parser:
         self.source: tuple[int, int] | None = None
         """Where the instructions come from that are read now."""
         self.files = 0
+        self.registers_left = _MOST_REGISTERS
 
     def stuck(self, why: str) -> PtxSyntaxError:
         """The error for the token that is read next, or was last."""
@@ -161,7 +162,8 @@ class _Parser:
         while self.peek().startswith("."):
             word = self.take()
             if word == ".align":
-                align = int(self.take())
+                if (align := int(self.take())) < 1 or align & (align - 1):
+                    raise self.stuck(f"an alignment is a power of two, got {align}")
             elif word[1:] in TYPES:
                 type = word[1:]
         if space not in {s[1:] for s in _SPACES} or not type:
@@ -194,8 +196,10 @@ class _Parser:
         while not self.accept(";"):
             name = self.take()
             if self.accept("<"):
-                if (count := int(self.take())) > _MOST_REGISTERS:
-                    raise self.stuck(f"{count} registers; at most {_MOST_REGISTERS} are emulated")
+                count = int(self.take())
+                self.registers_left -= count
+                if self.registers_left < 0:
+                    raise self.stuck(f"too many registers: at most {_MOST_REGISTERS} are emulated")
                 names += [f"{name}{k}" for k in range(count)]
                 self.take(">")
             else:

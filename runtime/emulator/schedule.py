@@ -80,7 +80,7 @@ def _finish(machine: Machine, block: Block, mask: Array) -> None:
             step(machine, mask)
         except EmulationError as error:
             raise machine.located(error, instruction) from None
-        except (ValueError, LookupError, TypeError, OverflowError) as error:  # types that do not go together
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # types that do not go together
             failed = UnsupportedInstruction(f"{instruction.where()}: {error}")
             raise machine.located(failed, instruction) from error
     block.leave(machine, mask)

@@ -167,6 +167,35 @@ def test_files_that_are_no_text_or_no_array(folder: Path, capsys: pytest.Capture
     assert "x.npy is no .npy file" in failing(capsys, *BASE, *given("x.npy", "x.npy", "f32:1", "u32:1"))
 
 
+ABSURD = {
+    "registers": ("%r<5>", "%r<999999999>", "too many registers"),
+    "alignment": ("    .reg .pred", "    .shared .align 0 .b8 t[4];\n    .reg .pred", "an alignment is a power of two"),
+    "shared": (
+        "    .reg .pred",
+        "    .shared .b8 t[99999999999999];\n    .reg .pred",
+        "shared variables of 1000",
+    ),
+    "local": ("    .reg .pred", "    .local .b8 t[99999999999999999];\n    .reg .pred", "local variables of"),
+    "global": (".visible", ".global .b8 t[99999999999999999];\n.visible", ""),
+    "offset": ("[%rd3]", "[%rd3+99999999999999999999]", "not understood"),
+    "constant": ("mov.u32 %r0, %tid.x", "mov.u32 %r0, 99999999999999999999", ""),
+    "nesting": ("    ld.param.u64 %rd0", "{" * 9999 + "    ld.param.u64 %rd0", "not understood"),
+    "digits": (".loc 1 2 0", ".loc 1 " + "9" * 9999 + " 0", "not understood"),
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_texts_end_in_words(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    was, now, told = ABSURD[name]
+    assert was in SCALE
+    Path("scale.ptx").write_text(SCALE.replace(was, now, 1))
+    words = [*BASE, *given("x.npy", "zeros:f32:100", "f32:2", "u32:100")]
+    if told:
+        assert told in failing(capsys, *words)
+    elif main(words):
+        assert "internal error" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_texts_end_in_words(seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Characters lost, doubled or changed anywhere: it runs, or says why not."""
