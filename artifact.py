@@ -59,6 +59,8 @@ class KernelCode(NamedTuple):
     """0 for object code."""
     pointers: int = 0
     """How many of the PTX's parameters are addresses; they come first."""
+    cubin: bytes = b""
+    """The same as machine code for the architecture that the PTX names; empty where the GPU's driver makes it."""
 
     @property
     def is_ptx(self) -> bool:
@@ -190,6 +192,7 @@ def _words(program: Program) -> list[bytes]:
 def _sections(artifact: Artifact) -> list[bytes]:
     walker = artifact.walker.code if artifact.walker is not None else b""
     codes = [walker, *(kernel.code for kernel in artifact.kernels)]
+    codes += [kernel.cubin for kernel in artifact.kernels]
     return [*_words(artifact.init), *_words(artifact.main), *codes, *(c.data for c in artifact.constants)]
 
 
@@ -280,7 +283,8 @@ def _polynomial(rows: list[list[int]]) -> Polynomial:
 
 def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:
     kernels, constants = header["kernels"], header["constants"]
-    codes, datas = sections[5 : 5 + len(kernels)], sections[5 + len(kernels) :]
+    count = len(kernels)
+    codes, cubins, datas = sections[5 : 5 + count], sections[5 + count : 5 + 2 * count], sections[5 + 2 * count :]
     return Artifact(
         name=header["name"],
         target=header["target"],
@@ -292,7 +296,10 @@ def _artifact(header: Mapping[str, Any], sections: list[bytes]) -> Artifact:
         constants=tuple(Constant(_tensor(row), data) for row, data in zip(constants, datas, strict=True)),
         init=_program(header["init"], sections[0], sections[1]),
         main=_program(header["main"], sections[2], sections[3]),
-        kernels=tuple(KernelCode(name, code, *rest) for (name, *rest), code in zip(kernels, codes, strict=True)),
+        kernels=tuple(
+            KernelCode(name, code, threads, pointers, cubin)
+            for (name, threads, pointers), code, cubin in zip(kernels, codes, cubins, strict=True)
+        ),
         walker=None if header["walker"] is None else KernelCode(header["walker"], sections[4]),
         text=header["text"],
         places=tuple((number, place) for number, place in header["places"]),

@@ -24,7 +24,7 @@ from pelton.codegen.backend import Backend
 from pelton.codegen.cpu.backend import CpuBackend
 from pelton.codegen.cpu.target import CpuTarget
 from pelton.codegen.cuda.backend import CudaBackend
-from pelton.codegen.key import walker_key
+from pelton.codegen.key import cubin_key, walker_key
 from pelton.codegen.plan import Encoder
 from pelton.codegen.source import Source
 from pelton.dialects import kernel, plan
@@ -142,6 +142,8 @@ class Compilation:
     name: str = "model"
     options: Options = DEFAULTS
     architecture: str = ""
+    cubins: bool = False
+    """Whether machine code for the GPU is made too, where nvJitLink is installed."""
 
     def __post_init__(self) -> None:
         self.pipeline = passes_for(self.target.name, self.options)
@@ -254,7 +256,19 @@ class Compilation:
                 data = self.printed(code, source.name, self.places[source.name], lambda: backend.compile(source))
             self.store.put(key, data)
         self.sight.code(source, backend, source.name in self.edited)
-        return backend.code(source, data)
+        code = backend.code(source, data)
+        return code._replace(cubin=self.cubin(code, key, backend)) if code.is_ptx and self.cubins else code
+
+    def cubin(self, code: KernelCode, key: str, backend: Backend) -> bytes:
+        """The machine code of PTX that is kept under `key`: from the cache, else made and put there."""
+        key = cubin_key(key)
+        data = self.store.get(key)
+        if data is None:
+            _, printer = backend.printers(code.name)
+            data = self.printed(printer, code.name, self.places[code.name], lambda: backend.machine_code(code))
+            if data:
+                self.store.put(key, data)
+        return data
 
     def printed(self, printer: str, name: str, place: str, make: Callable[[], T]) -> T:
         """What `make` makes of the kernel `name`, as `pelton-opt -t` would. Raises CompileError naming it and the line

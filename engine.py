@@ -18,6 +18,7 @@ from pelton.artifact import Artifact, ArtifactError, TensorInfo
 from pelton.driver import CPU, Device
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.cache import ObjectCache
+from pelton.runtime.device import CUDA
 from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.loader import host_features
 from pelton.runtime.metadata import TensorSpec
@@ -169,7 +170,7 @@ class InferenceSession:
             if knobs.INTERPRET.value():
                 return Model(_interpreted(source, self._options, weights_registry))
             bind = partial(_bind, bound, weights_registry)
-            artifact = _compiled(source, self._options, self._architecture(), bind)
+            artifact = _compiled(source, self._options, self._gpus(), bind)
         return self._model(artifact, bound)
 
     def compile(self, model: Graph | PathLike) -> CompiledModel:
@@ -178,7 +179,9 @@ class InferenceSession:
             return CompiledModel(Artifact.load(model))
         with _compiler():
             _provide(self._extensions)
-            return CompiledModel(_compiled(_source(model), self._options, self._architecture(), lambda infos: None))
+            return CompiledModel(
+                _compiled(_source(model), self._options, self._gpus()._replace(cubins=True), lambda infos: None)
+            )
 
     def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
         """A model from a compiled graph, or the path of a `.pelton` file, and its weights; as often as you like.
@@ -204,10 +207,11 @@ class InferenceSession:
 
         return Model(DeviceExecutable(artifact, weights, {device.name: device for device in self._devices}))
 
-    def _architecture(self) -> str:
-        """What code for the session's GPUs must be made for: the least of them; without any what PELTON_TARGET says."""
-        known = sorted((d.architecture_name for d in self._devices if not d.is_host), key=lambda name: int(name[3:]))
-        return known[0] if known else knobs.gpu_target()
+    def _gpus(self) -> _Gpus:
+        """The least of the session's GPUs, and whether one runs machine code; without any what PELTON_TARGET says."""
+        there = [device for device in self._devices if not device.is_host]
+        known = sorted((device.architecture_name for device in there), key=lambda name: int(name[3:]))
+        return _Gpus(known[0] if known else knobs.gpu_target(), any(device.api == CUDA for device in there))
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"
@@ -265,6 +269,13 @@ def _checked(devices: Any) -> list[Device]:
     return found
 
 
+class _Gpus(NamedTuple):
+    """What code for GPUs is made for: the architecture that all can run, and whether machine code is to be made too."""
+
+    architecture: str
+    cubins: bool
+
+
 class _Source(NamedTuple):
     """What is to be compiled: a module, the arrays too large for it, a name, the file it was read from."""
 
@@ -279,7 +290,7 @@ def _bind(bound: list[Buffer], registry: Weights | None, infos: tuple[TensorInfo
 
 
 def _compiled(
-    source: _Source, options: Options, architecture: str, bind: Callable[[tuple[TensorInfo, ...]], None]
+    source: _Source, options: Options, gpus: _Gpus, bind: Callable[[tuple[TensorInfo, ...]], None]
 ) -> Artifact:
     """The artifact, from the cache or compiled now; `bind` sees the model's weights before anything is compiled."""
     from pelton.codegen.cpu.target import target_for
@@ -292,7 +303,7 @@ def _compiled(
     store = ObjectCache(knobs.cache_folder())
     edited = knobs.OVERRIDE.value() is not None
     watched = knobs.DEBUG.value() > 0 or knobs.DUMP.value() is not None or edited
-    key = model_key(str(source.module), source.constants, (target.name, architecture), options)
+    key = model_key(str(source.module), source.constants, (target.name, str(gpus)), options)
     kept = None if watched else _kept(store, key)
     if kept is not None:
         from pelton.dialects.places import placed
@@ -301,7 +312,7 @@ def _compiled(
         return placed(kept._replace(name=source.name), source.module)
     from pelton.compiler import Compilation
 
-    compilation = Compilation(source.module, target, store, source.constants, source.name, options, architecture)
+    compilation = Compilation(source.module, target, store, source.constants, source.name, options, *gpus)
     with _naming(source.path):
         bind(compilation.signature.weights)
         artifact = compilation.run().artifact

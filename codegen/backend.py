@@ -46,6 +46,10 @@ class Backend(Protocol):
         """What the artifact keeps of a kernel."""
         ...
 
+    def machine_code(self, code: KernelCode) -> bytes:
+        """The machine code of a kernel whose code is none yet; empty where that cannot be made here, or is needless."""
+        ...
+
     def printers(self, kernel: str) -> tuple[str, str]:
         """What `pelton-opt -t` calls the text and the code of a kernel."""
         ...

@@ -56,6 +56,11 @@ def ptx_key(source: Source, architecture: str) -> str:
     return digest.hexdigest()
 
 
+def cubin_key(key: str) -> str:
+    """The name under which the machine code is kept of the PTX that is kept under `key`."""
+    return hashlib.blake2b(f"cubin of {key}".encode(), digest_size=24).hexdigest()
+
+
 def _version(package: str) -> str:
     try:
         return version(package)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pelton.runtime.device_memory import DevicePool
     from pelton.runtime.driver import Driver
 
+CUDA = "cuda"
 EMULATED_MEMORY = 4 << 30
 """Bytes that an emulated GPU says it has; they are the host's, and taken only where something is in them."""
 _lock = Lock()
@@ -161,7 +162,7 @@ class Accelerator(Device):
     @property
     def api(self) -> str:
         """The interface it is programmed through."""
-        return "cuda"
+        return CUDA
 
     @property
     def architecture_name(self) -> str:
@@ -233,7 +234,7 @@ def accelerator_count() -> int:
 
 def accelerator_api() -> str:
     """The API of the accelerators, or the host's, "cpu", where there are none."""
-    return "cuda" if accelerator_count() else HOST.api
+    return CUDA if accelerator_count() else HOST.api
 
 
 HOST = CPU()

@@ -18,7 +18,7 @@ from pelton.artifact import KernelCode
 from pelton.dtype import DType
 from pelton.program import Arena, Op, Program, Reports, instructions
 from pelton.runtime.buffer import Buffer
-from pelton.runtime.device import Accelerator
+from pelton.runtime.device import CUDA, Accelerator
 from pelton.runtime.device_graph import DeviceGraph, Span, captured
 from pelton.runtime.device_memory import DeviceMemory
 from pelton.runtime.driver import Address
@@ -66,11 +66,25 @@ def works_of(program: Program, devices: Sequence[Accelerator | None], codes: Seq
             if op is Op.DEVICE_LAUNCH and operands[0] == number:
                 code = codes[operands[1]]
                 if operands[1] not in functions:
-                    functions[operands[1]] = device.driver.function(code.code.decode(), code.name), code
+                    functions[operands[1]] = device.driver.function(code_for(device, code), code.name), code
                 if checks:
                     rows[at] = len(rows)
         works.append(Work(number, device, functions, rows))
     return works
+
+
+def code_for(device: Accelerator, kernel: KernelCode) -> str | bytes:
+    """The cubin of a kernel where the device runs it as it is: of its own major capability, and no later one."""
+    ptx = kernel.code.decode()
+    made, here = _capability(ptx.partition(".target ")[2].split()[0]), _capability(device.architecture_name)
+    fits = device.api == CUDA and made[0] == here[0] and made[1] <= here[1]
+    return kernel.cubin if kernel.cubin and fits else ptx
+
+
+def _capability(architecture: str) -> tuple[int, int]:
+    """ "sm_103" → (10, 3); those with a letter run nowhere else than there."""
+    digits = architecture.removeprefix("sm_").rstrip(",")
+    return (int(digits[:-1]), int(digits[-1])) if digits.isdigit() else (0, 0)
 
 
 def _launches_check(program: Program) -> bool:

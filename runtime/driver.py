@@ -105,10 +105,10 @@ class Driver(Protocol):
         ...
 
     # ---- code
-    def function(self, ptx: str, entry: str) -> object:
-        """The entry of a PTX text, to be launched here: the same object each time, made once.
+    def function(self, code: str | bytes, entry: str) -> object:
+        """The entry of a PTX text, or of a cubin (bytes), to be launched here: the same object each time, made once.
 
-        Raises DeviceError for a text that this device does not take, or that has no such entry; CaptureError while
+        Raises DeviceError for code that this device does not take, or that has no such entry; CaptureError while
         capturing.
         """
         ...

@@ -64,7 +64,7 @@ class Subject:
 
         cpu, gpu = chosen_target(target)
         graph, store = (self.on_gpu() if gpu else self).source, ObjectCache(cache_folder())
-        return Compilation(graph.module, cpu, store, graph.constants, self.name, options, gpu)
+        return Compilation(graph.module, cpu, store, graph.constants, self.name, options, gpu, cubins=True)
 
     def on_gpu(self) -> Subject:
         """The model for `gpu:0`, where it is made for the host alone; else itself."""

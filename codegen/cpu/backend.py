@@ -42,6 +42,9 @@ class CpuBackend:
     def code(self, source: Source, data: bytes) -> KernelCode:
         return KernelCode(source.name, data)
 
+    def machine_code(self, code: KernelCode) -> bytes:
+        return b""
+
     def printers(self, kernel: str) -> tuple[str, str]:
         options = f"{{cpu={self.name} kernel={kernel}}}"
         return f"numba-cpu{options}", f"asm{options}"

@@ -63,5 +63,10 @@ class CudaBackend:
     def code(self, source: Source, data: bytes) -> KernelCode:
         return KernelCode(source.name, data, source.lanes, len(source.buffers))
 
+    def machine_code(self, code: KernelCode) -> bytes:
+        from pelton.codegen.cuda.cubin import linked
+
+        return linked(code.code.decode(), code.name) or b""
+
     def printers(self, kernel: str) -> tuple[str, str]:
         return f"numba-cuda{{kernel={kernel}}}", f"ptx{{cc={self.cc[0]}.{self.cc[1]} kernel={kernel}}}"

@@ -91,10 +91,10 @@ class CudaDriver:
             self._move(target, source, size)
 
     # ---- code
-    def function(self, ptx: str | bytes, entry: str) -> Function:
+    def function(self, code: str | bytes, entry: str) -> Function:
         """The entry of a PTX text, or of a cubin (bytes)."""
         self._context.refuse_in_capture("function")
-        return self._modules.function(ptx, entry)
+        return self._modules.function(code, entry)
 
     def prepare(
         self, function: object, grid: int, block: int, args: Sequence[Address | int | float], shared: int = 0

@@ -164,9 +164,14 @@ class EmulatedDriver:
         return found, offset, offset + size
 
     # ---- code
-    def function(self, ptx: str, entry: str) -> Function:
-        """The entry, prepared; an EmulationError where the emulator does not understand the text."""
+    def function(self, code: str | bytes, entry: str) -> Function:
+        """The entry, prepared; an EmulationError where the emulator does not understand the text, or it is a cubin."""
         self._not_while_capturing("function")
+        if isinstance(code, bytes):
+            raise EmulationError(f"the emulator runs PTX, and {entry} is given as machine code")
+        return self._entry(code, entry)
+
+    def _entry(self, ptx: str, entry: str) -> Function:
         with self._at_work():
             first, entries = self._modules.get(ptx, (self._memory.next, {}))
             if entry not in entries:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from pelton.artifact import Artifact
 from pelton.driver import CPU, Accelerator, Buffer
 from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
 from pelton.graph import BufferType, DeviceRef, Graph, TensorType, Weight, ops
+from pelton.runtime.device_plan import code_for
 from pelton.support.errors import AssertionFailed, CaptureError, DeviceError
 
 F32, HOST, GPU = DType.float32, DeviceRef.CPU(), DeviceRef.GPU(0)
@@ -287,3 +290,21 @@ def test_a_capture_that_the_host_is_part_of(gpu: Accelerator) -> None:
     model.replay(5, x)
     assert out.to_numpy().tolist() == [6] * 4
     model.debug_verify_replay(5, x)
+
+
+def test_artifacts_carry_machine_code(tmp_path: Any) -> None:
+    """A cubin beside each PTX, where nvJitLink is installed; a device of that capability gets it, others the PTX."""
+    pytest.importorskip("cuda.bindings.nvjitlink")
+    compiled = InferenceSession([Accelerator.emulated((8, 0))]).compile(softmaxed())
+    compiled.save(tmp_path / "model.pelton")
+    kernels = Artifact.load(tmp_path / "model.pelton").kernels
+    assert kernels == compiled.artifact.kernels and all(kernel.cubin[:4] == b"\x7fELF" for kernel in kernels)
+    for architecture, api, machine_code in (
+        ("sm_80", "cuda", True),
+        ("sm_86", "cuda", True),
+        ("sm_90", "cuda", False),
+        ("sm_80", "emulator", False),
+    ):
+        device = SimpleNamespace(architecture_name=architecture, api=api)
+        given = code_for(cast("Accelerator", device), kernels[0])
+        assert given == (kernels[0].cubin if machine_code else kernels[0].code.decode()), architecture

@@ -293,7 +293,7 @@ def test_setters_affect_later_loads_only(monkeypatch: pytest.MonkeyPatch) -> Non
     """What a load takes is what was set before it; a model that is there is not touched."""
     seen: list[Options] = []
     compiled = engine._compiled
-    monkeypatch.setattr(engine, "_compiled", lambda s, o, a, b: (seen.append(o), compiled(s, o, a, b))[1])
+    monkeypatch.setattr(engine, "_compiled", lambda s, o, *rest: (seen.append(o), compiled(s, o, *rest))[1])
     session = InferenceSession()
     graph = Graph("g", lambda x: x + 1, [TensorType(DType.float32, ["n"], DeviceRef.CPU())])
     first = session.load(graph)
