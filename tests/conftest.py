@@ -24,7 +24,9 @@ gc.set_threshold(20_000, 20, 10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update", action="store_true", help="write the outputs of commands into the pages of docs/")
+    parser.addoption(
+        "--update", action="store_true", help="write outputs and figures of now into docs/ and tests/golden/"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,10 +16,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pelton.codegen.cuda import vocabulary
 from pelton.codegen.cuda.seam import NUMBA_ERRORS, compiler, nvvm, types
@@ -28,6 +29,10 @@ from pelton.codegen.source import Source
 from pelton.support.errors import CompileError
 from pelton.support.files import write_atomically
 
+RESIDENT = {32: 32, 64: 16, 128: 8}
+"""Threads of a small block → how many such blocks a multiprocessor shall have room for, so that a thread has up to 64
+registers. Left alone, ptxas aims for more blocks and for some architectures spills to get there.
+"""
 _OPTIONS = {"opt": 3, "fma": False}
 _NUMBA_ENVIRONMENT = re.compile(r"^\.common \.global .*NumbaEnv\S*;\n", re.MULTILINE)
 _VARIABLES = re.compile(r"^ *(?:tail )?call void @\"?llvm\.dbg\..*\n", re.MULTILINE)
@@ -42,6 +47,14 @@ def compile_ptx(
     With a folder `lines`, the text is kept in it, by its content, and each instruction says which line it comes from;
     the code is the same. Raises CompileError, OSError where the text cannot be kept.
     """
+    (ptx,) = compile_for_each([cc], source, threads, lines=lines)
+    return ptx
+
+
+def compile_for_each(
+    ccs: Sequence[tuple[int, int]], source: Source, threads: int | None = None, *, lines: Path | None = None
+) -> list[str]:
+    """`compile_ptx` for several compute capabilities: the text is read once."""
     threads = threads or source.lanes
     if threads not in (32, 64, 128, 256, 512, 1024):
         raise CompileError(
@@ -56,9 +69,9 @@ def compile_ptx(
     exec(compile(source.text, path, "exec"), namespace)
     buffers = [types.CPointer(STORAGE[element]) for _, element in source.buffers]
     parameters = [*buffers, *[types.int64] * (len(source.symbols) + 2), types.CPointer(types.int64)]
-    library = _library(namespace[source.name], parameters, threads, cc, lines is not None)
-    (ptx,) = library.get_asm_strs(cc=cc)
-    return _NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n"))
+    library = _library(namespace[source.name], parameters, threads, ccs[0], lines is not None)
+    texts = ("\n".join(library.get_asm_strs(cc=cc)) for cc in ccs)
+    return [_NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n")) for ptx in texts]
 
 
 def _kept(source: Source, folder: Path) -> Path:
@@ -84,15 +97,42 @@ def _library(function: Any, parameters: list[Any], threads: int, cc: tuple[int, 
     mangled = description.llvm_func_name
     kernel = library.get_function(mangled)
     compiler.kernel_fixup(kernel, False)
-    nvvm.set_launch_bounds(kernel, (threads,))
+    nvvm.set_launch_bounds(kernel, (threads, RESIDENT[threads]) if threads in RESIDENT else (threads,))
     texts = [text.replace(mangled, function.__name__) for text in library.llvm_strs]
     library._llvm_strs = [_VARIABLES.sub("", text) for text in texts] if lines else texts
     return library
 
 
+class Usage(NamedTuple):
+    """What one kernel takes of a multiprocessor."""
+
+    registers: int
+    """Of each thread."""
+    shared: int
+    """Bytes of each block."""
+    spilled: int
+    """Bytes that a thread moves to memory and back because its registers do not suffice, and what else it keeps there.
+    """
+
+
 def assemble(ptx: str, registers: int | None = None) -> bytes:
     """The cubin of a PTX text, for the architecture its `.target` names; at most `registers` registers per thread if
     given."""
+    return _assembled(ptx, registers)[0]
+
+
+def usage_of(ptx: str) -> Usage:
+    """What the one kernel of a PTX text takes, as ptxas says it."""
+    report = _assembled(ptx, None)[1]
+    registers, shared, *spills = (
+        int(found[1]) if (found := re.search(rf"(\d+) {what}", report)) else 0
+        for what in ("registers", "bytes smem", "bytes stack frame", "bytes spill stores", "bytes spill loads")
+    )
+    return Usage(registers, shared, sum(spills))
+
+
+def _assembled(ptx: str, registers: int | None) -> tuple[bytes, str]:
+    """The cubin, and what ptxas reports."""
     target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
     if target is None:
         raise CompileError("not a PTX text: it has no .target line", got=ptx[:40])
@@ -100,11 +140,11 @@ def assemble(ptx: str, registers: int | None = None) -> bytes:
         text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         text.write_text(ptx)
         limit = [f"-maxrregcount={registers}"] if registers else []
-        run = [ptxas(), f"-arch={target[1]}", "-O3", *limit, str(text), "-o", str(cubin)]
+        run = [ptxas(), "-v", f"-arch={target[1]}", "-O3", *limit, str(text), "-o", str(cubin)]
         done = subprocess.run(run, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CompileError("ptxas refuses the PTX", got=(done.stderr + done.stdout).replace(folder, "").strip())
-        return cubin.read_bytes()
+        return cubin.read_bytes(), done.stderr
 
 
 def find_ptxas() -> str | None:
