@@ -6,10 +6,12 @@ wrote shows. Everything is done when its call returns; what is captured, when it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +22,12 @@ from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Uninitia
 from pelton.runtime.emulator.graphs import Graph, Open, unreleased
 from pelton.runtime.emulator.heap import Allocation, Global
 from pelton.runtime.emulator.launch import LIMIT, parameters, prepare, run_grid
+from pelton.runtime.emulator.limits import LARGEST_VARIABLES, WARP, beyond, largest_shared
 from pelton.runtime.emulator.machine import Checks
 from pelton.support.errors import CaptureError, DeviceError, DeviceMemoryError
 
 _FIRST = 0x10_0000_0000
 _UNWRITTEN = 0xA5
-WARP = 32
-LARGEST = {"shared": 48 << 10, "local": 512 << 10}
-"""The most bytes of variables in a text: per block, and per thread. What shared memory a launch adds is dynamic."""
-_SHARED_KIB = {(7, 0): 96, (7, 2): 96, (7, 5): 64, (8, 0): 163, (8, 7): 163, (9, 0): 227, (10, 0): 227, (10, 3): 227}
-"""By compute capability: the most shared memory of a block, in KiB (CUDA C++ Programming Guide, Technical
-Specifications); 99 for all others."""
 
 
 class Function:
@@ -61,7 +58,7 @@ class EmulatedDriver:
     ) -> None:
         self.architecture = f"sm_{cc[0]}{cc[1]}"
         self.total_memory = self.free_memory = total_memory
-        self.largest_shared = _SHARED_KIB.get(cc, 99) << 10
+        self.largest_shared = largest_shared(cc)
         self._limit = limit
         self._checks = Checks(check_races, check_uninitialized)
         self._memory = Global(_FIRST)
@@ -71,6 +68,11 @@ class EmulatedDriver:
         self._lock, self._busy = RLock(), False
         self._leaving: dict[int, object] = {}
         """What was given back and is still there, by address."""
+        _EVERY.add(self)
+
+    def begin_anew(self) -> None:
+        """In a forked child: whoever was at work is not here."""
+        self._lock, self._busy = RLock(), False
 
     # ---- memory
     def allocate(self, size: int) -> Address:
@@ -177,8 +179,8 @@ class EmulatedDriver:
             if entry not in entries:
                 code = prepare(ptx, entry, first)
                 for name, layout in (("shared", code.program.shared), ("local", code.program.local)):
-                    if layout.size > LARGEST[name]:
-                        raise _beyond(entry, f"{name} variables", layout.size, LARGEST[name])
+                    if layout.size > LARGEST_VARIABLES[name]:
+                        raise beyond(entry, f"{name} variables", layout.size, LARGEST_VARIABLES[name])
                 if not entries:
                     self._memory.load(code.program.constants)
                     self._modules[ptx] = first, entries
@@ -198,7 +200,7 @@ class EmulatedDriver:
             ("dynamic shared memory", shared, 0, self.largest_shared - static),
         ):
             if not low <= number <= high:
-                raise _beyond(entry, what, number, high, low)
+                raise beyond(entry, what, number, high, low)
         if block % WARP:
             raise DeviceError(f"launch of {entry}: block of {block}", expected=f"a multiple of {WARP}: whole warps")
         try:
@@ -278,6 +280,17 @@ class EmulatedDriver:
             )
 
 
+_EVERY: WeakSet[EmulatedDriver] = WeakSet()
+
+
+def _begin_anew() -> None:
+    for driver in list(_EVERY):
+        driver.begin_anew()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
 def _mark(found: Allocation, first: int, last: int) -> None:
     """The host wrote it; where that is all of it, nothing needs to be kept."""
     if found.written is not None:
@@ -285,7 +298,3 @@ def _mark(found: Allocation, first: int, last: int) -> None:
             found.written = None
         else:
             found.written[first:last] = True
-
-
-def _beyond(entry: str, what: str, number: int, high: int, low: int = 0) -> DeviceError:
-    return DeviceError(f"launch of {entry}: {what} of {number}", expected=f"{low} to {high}")

@@ -23,6 +23,7 @@ from pelton.runtime.emulator import (
 from pelton.runtime.emulator.driver import EmulatedDriver
 from pelton.runtime.emulator.heap import Global, Part
 from pelton.support.errors import CaptureError, DeviceError
+from pelton.tests.support.process import fresh
 
 ADD_ONE = """.version 9.0
 .target sm_90
@@ -187,6 +188,45 @@ def test_finalizers_give_back_at_any_time(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(DeviceError, match="free: no allocation starts at"):
             driver.free(gone)
     assert downloaded(driver, x, 32) == [1] * 32
+
+
+FORK = """
+import os, signal, sys, threading, warnings
+import numpy as np
+from pelton.runtime.emulator.driver import EmulatedDriver
+from pelton.runtime.emulator.heap import Global
+
+driver = EmulatedDriver()
+x = driver.allocate(128)
+driver.write(x, np.zeros(32, np.uint32))
+add, parts = driver.function(sys.argv[1], "k"), Global.parts
+inside, on = threading.Event(), threading.Event()
+
+def waits(memory, *access):
+    inside.set()
+    on.wait()
+    return parts(memory, *access)
+
+Global.parts = waits
+other = threading.Thread(target=driver.launch, args=(add, 1, 32, [x, x]))
+other.start()
+inside.wait()
+warnings.simplefilter("ignore")  # newer Pythons warn of forks beside threads
+if not os.fork():
+    signal.alarm(60)
+    Global.parts = parts
+    driver.launch(add, 1, 32, [x, x])
+    out = np.zeros(32, np.uint32)
+    driver.read(x, out)
+    os._exit(int(out.sum() != 32))
+print(os.wait()[1])
+on.set()
+other.join()
+"""
+
+
+def test_a_forked_child_does_not_wait_for_who_was_at_work() -> None:
+    assert fresh(FORK, ADD_ONE) == "0\n"
 
 
 # ---- what it refuses
