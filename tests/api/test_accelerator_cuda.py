@@ -7,11 +7,13 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 
+from pelton.artifact import KernelCode
+from pelton.codegen.cuda.cubin import linked
 from pelton.driver import CPU, Accelerator, Buffer, accelerator_api, accelerator_count
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, ops
-from pelton.runtime import device
+from pelton.runtime import device, device_plan
 from pelton.runtime.cuda import binding
 from pelton.runtime.cuda.driver import CudaDriver
 from pelton.runtime.device_memory import DevicePool
@@ -19,12 +21,20 @@ from pelton.support.errors import CaptureError, DeviceError, DeviceLost
 from pelton.tests.api import test_accelerator
 from pelton.tests.api.test_accelerator import here, values
 from pelton.tests.support.fake_cuda.driver import FakeCuda
+from pelton.tests.support.fake_cuda.shared import PTX
 from pelton.tests.support.fake_cuda.types import CUresult
 
+CHOSEN = device_plan.code_for
 AGAIN = """test_there_and_back test_views_are_of_the_same_memory test_new_buffers test_what_the_host_cannot_do
 test_a_model_on_the_device test_checks_fail_as_on_the_host test_reports_and_messages test_buffers_are_written_there
 test_capture_and_replay test_a_capture_that_the_host_is_part_of"""
 globals().update({name: getattr(test_accelerator, name) for name in AGAIN.split()})
+
+
+def readable(gpu: Accelerator, kernel: KernelCode) -> str | bytes:
+    """The code of a kernel as a device gets it: behind a cubin stands its text, which alone the fake driver can run."""
+    code = CHOSEN(gpu, kernel)
+    return code + kernel.code if isinstance(code, bytes) else code
 
 
 @pytest.fixture
@@ -36,6 +46,7 @@ def fake() -> Generator[FakeCuda]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binding, "load", lambda: found)
         patch.setattr(device, "_pools", pools)
+        patch.setattr(device_plan, "code_for", readable)
         yield found
     for pool in pools.values():
         if isinstance(pool.driver, CudaDriver):
@@ -73,6 +84,19 @@ def test_too_much_memory(gpu: Accelerator) -> None:
 
 def scaled() -> Graph:
     return Graph("scaled", lambda x: ops.tanh(x) * 2.0, [TensorType(DType.float32, ["n"], DeviceRef.GPU(0))])
+
+
+@pytest.mark.parametrize(("target", "is_own"), [("sm_90", True), ("sm_80", False)])
+def test_a_device_gets_machine_code_where_it_is_its_own(
+    fake: FakeCuda, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch, target: str, is_own: bool
+) -> None:
+    monkeypatch.setenv("PELTON_TARGET", target)
+    compiled = InferenceSession().compile(scaled())
+    (out,) = InferenceSession([gpu]).init(compiled).execute(here(values(8), gpu))
+    np.testing.assert_allclose(out.to_numpy(), np.tanh(values(8)) * 2, rtol=1e-6)
+    images = [call.arguments[0] for call in fake.calls if call.name == "cuModuleLoadData"]
+    is_cubin = is_own and linked(PTX, "add") is not None
+    assert images and all(image.startswith(b"\x7fELF") == is_cubin for image in images)
 
 
 def test_a_replay_is_one_call(fake: FakeCuda, gpu: Accelerator) -> None:

@@ -158,12 +158,12 @@ class Memory:
 
 
 def image_text(image: bytes) -> tuple[str, bool]:
-    """The text of an image, and whether it is a cubin: here an ELF file around such a text."""
+    """The text of an image, and whether it is a cubin: here an ELF file with a text behind it."""
     if not image.startswith(b"\x7fELF"):
         if not image.endswith(b"\0"):
             raise Refused("INVALID_VALUE")
         return image[:-1].decode(), False
-    return image.decode(errors="replace"), True
+    return image[max(image.rfind(b".version "), 0) :].decode(errors="replace"), True
 
 
 def entries(text: str, cc: tuple[int, int], exact: bool) -> dict[str, list[int]]:
