@@ -3,11 +3,14 @@
     PTX text → parser.py (syntax) → link.py (numbered registers, inlined calls) → blocks.py (basic blocks of steps)
              → schedule.py (who goes next) over machine.py (all threads of a batch of blocks) → memory, changed
 
-`emulate` does so for arrays; driver.py is a device, whose memory (heap.py) outlives a launch. Steps come from rules.py
-(values; arithmetic.py has the harder ones) and access.py (memory, shuffles, barriers). It refuses what a GPU does not
-forgive: accesses outside a buffer, misaligned ones, uses of memory and registers that nobody wrote, races within a
-block, barriers that not all threads reach. Needs NumPy alone. Not modelled: order between blocks, memory ordering
-within a warp, the last bits of `.approx` instructions, tensor cores and asynchronous copies. More: docs/emulator.md.
+`emulate` does so for arrays; driver.py is a device, whose memory (heap.py) outlives a launch. Steps come from
+
+    rules.py (values)  access.py (memory, barriers)  atomics.py  warp.py (exchanges)  matrices.py, warpgroups.py
+    async_steps.py (cp.async, mbarrier)  bulk_steps.py (bulk copies, tensor maps)
+
+It refuses what a GPU does not forgive: accesses outside a buffer, misaligned ones, uses of memory and registers that
+nobody wrote, races within a block, barriers that not all threads reach, reads of what an asynchronous copy has not
+brought yet, waits in vain. Needs NumPy alone. What is modelled and what is not: docs/emulator.md.
 """
 
 from __future__ import annotations

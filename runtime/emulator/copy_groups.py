@@ -78,5 +78,6 @@ class CopyGroups:
         for part in range(0, size, 8):
             shared.mark(copies.offset + part, min(size, 8))
         self.flight.end_write(at)
+        self.flight.note_store(copies.offset, size, copies.threads, self.tracker.clocks.now[self.cta[copies.threads]])
         if self.races:
             self.tracker.write(copies.offset, size, copies.threads, self.cta[copies.threads])

@@ -92,14 +92,16 @@ class Flight:
         self.writing[at] = number
 
     def end_write(self, at: Array) -> None:
-        """It has written them."""
+        """It has written them: what was stored there before is gone."""
         self.writing[at] = 0
+        if self.stored.size:
+            self.stored[at] = 0
 
     def start_read(self, at: Array, number: int) -> None:
-        """An operation reads these bytes from now on."""
-        np.add.at(self.reading, at, 1)
+        """An operation reads these bytes, each named once, from now on."""
+        self.reading[at] += 1
         self.reader[at] = number
 
     def end_read(self, at: Array) -> None:
         """It has read them."""
-        np.add.at(self.reading, at, -1)
+        self.reading[at] -= 1

@@ -158,7 +158,7 @@ class _Linker:
             at = self.parameters.add(variable.name, variable.align, variable.size)
             self.scopes[-1][variable.name] = Memory(Constant(str(at)), 0, "param")
         self.scope(entry.body, "")
-        self.shared.align(16)
+        self.shared.align(max([16, *(v.align for v in self.module.variables if _is_dynamic(v))]))
         offsets = tuple((v, self.parameters.offsets[v.name]) for v in entry.parameters)
         code = tuple(self.instruction(*parts) for parts in self.code)
         layouts = (self.shared, self.local, self.constants)

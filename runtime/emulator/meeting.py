@@ -46,7 +46,7 @@ class Meeting:
     def complete(self, machine: Machine, here: Array) -> Array:
         """Of the threads that wait here, those that may go on (numbered barriers are barriers.py's)."""
         if self.members is None:
-            return np.repeat(here.reshape(-1, self.width).all(1), self.width)
+            return _whole(here.reshape(-1, machine.launch.threads), self.width).reshape(-1)
         asked, present = np.broadcast_to(self.members(machine), here.shape), bits_of(here)
         if (stranger := here & (asked >> machine.lane & np.uint32(1) == 0)).any():
             raise DivergentBarrier(int(np.argmax(stranger)), "a mask that does not name the lane itself")
@@ -61,6 +61,16 @@ class Meeting:
             expected = machine.launch.threads if count is None else count(machine)
             machine.barriers.enter(staying, self.barrier.number(machine), expected, aligned=self.barrier.aligned)
         return staying
+
+
+def _whole(here: Array, width: int) -> Array:
+    """Of flags [blocks, threads], those of whole groups of so many threads; what is left of a block is none."""
+    blocks, threads = here.shape
+    groups = threads // width
+    out = np.zeros_like(here)
+    full = here[:, : groups * width].reshape(blocks, groups, width).all(2)
+    out[:, : groups * width] = np.repeat(full, width, 1)
+    return out
 
 
 def meeting(instruction: Instruction, reader: MakeReader) -> Meeting | None:

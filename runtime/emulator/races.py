@@ -1,9 +1,10 @@
 """A simple race detector: per element, who wrote and who read it last, and how many barriers their block had passed by
 then.
 
-Enters: every plain access (offsets, threads, blocks, barriers passed). Leaves: nothing, or a `Race`. Threads of one
-block are ordered only by the block's barriers; threads of different blocks are not ordered at all. Warp-level
-ordering is not modelled, so that a kernel that relies on it is refused.
+Enters: every plain access to global memory (offsets, threads, blocks, barriers passed). Leaves: nothing, or a `Race`.
+Threads of one block are ordered only by the block's barriers; threads of different blocks are not ordered at all.
+Ordering within a warp is not modelled here, so that a kernel that relies on it is refused. (Shared memory has
+clocks.py, which knows more.)
 
 An element is as large as the smallest access so far, so that the bytes of a word cost as much as a byte. Of large
 memory only the pages that are touched have records.

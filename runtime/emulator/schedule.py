@@ -128,8 +128,10 @@ def _refuse(machine: Machine, code: Code) -> None:
     first = int(np.argmax(machine.waiting))
     place = machine.block[first]
     meeting = _meeting(code.blocks[int(place)])
-    width = machine.launch.threads if meeting.barrier else meeting.width
-    group = range(first // width * width, (first // width + 1) * width)
+    threads = machine.launch.threads
+    width, inside = threads if meeting.barrier else meeting.width, first % threads
+    start, end = first - inside % width, first - inside + threads
+    group = range(start, min(start + width, end))
     missing = next((t for t in group if not (machine.waiting[t] and machine.block[t] == place)), first)
     other = "has ended"
     if missing == first:

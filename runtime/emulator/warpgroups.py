@@ -109,6 +109,11 @@ def _from_registers(machine: Machine, operand: Operand, first: int) -> Array:
     return operand.element.numbers(bits).reshape(64, -1)
 
 
+def _firsts(machine: Machine, mask: Mask) -> list[int]:
+    """The first threads of the warpgroups that are here."""
+    return np.flatnonzero(mask & (machine.thread % 128 == 0)).tolist()
+
+
 def _of(machine: Machine, first: int) -> Warpgroup:
     return machine.warpgroups.setdefault(first, Warpgroup())
 
@@ -158,8 +163,8 @@ def _multiply(instruction: Instruction, reader: MakeReader, writer: MakeWriter) 
     form = _form(instruction, reader)
 
     def act(machine: Machine, mask: Mask) -> None:
-        for first in np.flatnonzero(mask[::128]) * 128:
-            _start(machine, form, int(first), instruction)
+        for first in _firsts(machine, mask):
+            _start(machine, form, first, instruction)
 
     return act
 
@@ -192,8 +197,8 @@ def _start(machine: Machine, form: Form, first: int, instruction: Instruction) -
 # ---- fence, commit, wait
 def _each_group(act: Callable[[Machine, Warpgroup, int], None]) -> Step:
     def step(machine: Machine, mask: Mask) -> None:
-        for first in np.flatnonzero(mask[::128]) * 128:
-            act(machine, _of(machine, int(first)), int(first))
+        for first in _firsts(machine, mask):
+            act(machine, _of(machine, first), first)
 
     return step
 
