@@ -46,11 +46,26 @@ def narrow(value: Array, mode: str) -> Array:
 def fma32(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     """a*b + c in float32, rounded once. The product is exact in float64."""
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    if mode == "rn":
+        return _sum32(product, addend)
     total, error = two_sum(product, addend)
     out = narrow(round_to_odd(total, error), mode)
     if mode == "rm":
         cancelled = (total == 0) & (np.signbit(product) | np.signbit(addend))
         out = np.where(cancelled, np.float32(-0.0), out)
+    return out
+
+
+def _sum32(a: Array, b: Array) -> Array:
+    """float64 a + b in float32, rounded once, to nearest. Rounding twice is the same but where the first sum lies in
+    the middle of two float32, or is so small that they are further apart: those few are done with care."""
+    total = a + b
+    out = total.astype(np.float32)
+    middle = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
+    if (doubtful := middle | ((np.abs(total) < 2.0**-126) & (total != 0))).any():
+        some = np.flatnonzero(doubtful)
+        parts = (np.broadcast_to(x, total.shape)[some] for x in (a, b))
+        out[some] = round_to_odd(*two_sum(*parts)).astype(np.float32)
     return out
 
 

@@ -35,6 +35,19 @@ def nearest(exact: Fraction, dtype: type) -> float:
     return float(around[distance.index(min(distance))])
 
 
+def test_fma32_in_the_middle_of_two_floats_goes_by_what_is_beyond_a_double() -> None:
+    """(1 + 2^-12)^2 lies there; what is added is lost in float64, and decides. So below the normal numbers, 2^-150."""
+    a = np.full(6, 1 + 2.0**-12, np.float32)
+    c = np.array([2.0**-100, -(2.0**-100), 0, 1e-38, -1e-38, -0.0], np.float32)
+    low, high = np.float32(1 + 2.0**-11), np.float32(1 + 2.0**-11 + 2.0**-23)
+    assert ar.fma32(a, a, c).tolist() == [high, low, low, high, low, low]
+    small, step = np.float32(2.0**-126), np.float32(2.0**-149)
+    halves = np.array([0.5, 1.5, 2.5, 0.5 + 2.0**-23, 0.5 - 2.0**-24], np.float32) * np.float32(2.0**-23)
+    assert (ar.fma32(np.full(5, small), halves, np.zeros(5, np.float32)) / step).tolist() == [0, 2, 2, 1, 0]
+    x, y, z = (np.array([value], np.float32) for value in (small, 2.0**-24, step))
+    assert ar.fma32(x, y, z).tolist() == [2 * step]
+
+
 @pytest.mark.parametrize(("dtype", "fma", "spread"), [(np.float32, ar.fma32, 40), (np.float64, ar.fma64, 300)])
 def test_fused_multiply_add_rounds_once(dtype: type, fma: Callable[..., Array], spread: int) -> None:
     a, b = floats(dtype, 3000, spread), floats(dtype, 3000, spread)
