@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pelton.runtime.emulator.link import Instruction
+from pelton.runtime.emulator.errors import EmulationError
 from pelton.runtime.emulator.machine import Machine
-from pelton.runtime.emulator.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from pelton.runtime.emulator.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, window_of
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.step import (
     MakeReader,
     MakeStep,
@@ -134,11 +135,35 @@ def _same_address(instruction: Instruction, reader: MakeReader, writer: MakeWrit
     return lambda machine, mask: write(machine, read(machine), mask)
 
 
+_SPACE_NUMBERS = {"global": 0, "const": 0, "shared": 1, "local": 2}
+
+
+def _is_in_space(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> Step:
+    """`isspacep`: whether a generic address lies in a space."""
+    space = instruction.modifiers[0].split("_")[0]
+    wanted = _SPACE_NUMBERS.get(space, -1)
+    write, read = writer(instruction.operands[0]), reader(instruction.operands[1], U64)
+    return lambda machine, mask: write(machine, window_of(read(machine).astype(np.int64)) == wanted, mask)
+
+
+def _trap(instruction: Instruction, reader: MakeReader, writer: MakeWriter) -> Step:
+    """`trap`: the kernel gives up."""
+
+    def act(machine: Machine, mask: Mask) -> None:
+        if mask.any():
+            raise EmulationError(int(np.argmax(mask)), "the kernel gives up")
+
+    return act
+
+
 STEPS: dict[str, MakeStep] = {
     "ld": _load,
     "ldu": _load,
     "st": _store,
     "cvta": _convert_address,
+    "isspacep": _is_in_space,
+    "trap": _trap,
+    "brkpt": _nothing,
     "mapa": _same_address,
     "bar": _barrier,
     "barrier": _barrier,

@@ -17,10 +17,10 @@ from typing import TypeAlias
 import numpy as np
 
 from pelton.runtime.emulator.errors import Uninitialised
-from pelton.runtime.emulator.link import Instruction, Memory, Program, Register, Several, Target
-from pelton.runtime.emulator.link import Operand as Linked
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.memory import check
+from pelton.runtime.emulator.program import Instruction, Memory, Program, Register, Several, Target
+from pelton.runtime.emulator.program import Operand as Linked
 from pelton.runtime.emulator.values import Array
 
 Step: TypeAlias = Callable[[Machine, Array], None]

@@ -11,10 +11,10 @@ import numpy as np
 
 from pelton.runtime.emulator.bulk_steps import bulk
 from pelton.runtime.emulator.errors import EmulationError, UnsupportedInstruction
-from pelton.runtime.emulator.link import Constant, Instruction, Register
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.mbarriers import Mbarrier
 from pelton.runtime.emulator.memory import check_aligned
+from pelton.runtime.emulator.program import Constant, Instruction, Register
 from pelton.runtime.emulator.step import (
     MakeReader,
     MakeStep,

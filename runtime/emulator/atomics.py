@@ -13,9 +13,9 @@ import numpy as np
 from pelton.runtime.emulator.arithmetic import flush
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.half_rules import HALVES, half_of
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.machine import Machine, Place
 from pelton.runtime.emulator.memory import gather, scatter
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.step import (
     MakeReader,
     MakeStep,

@@ -15,10 +15,10 @@ import numpy as np
 from pelton.runtime.emulator import access, assigned, async_steps, atomics, matrices, warp, warpgroups
 from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
-from pelton.runtime.emulator.link import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
-from pelton.runtime.emulator.link import Operand as Linked
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.meeting import Meeting, meeting
+from pelton.runtime.emulator.program import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
+from pelton.runtime.emulator.program import Operand as Linked
 from pelton.runtime.emulator.rule import Rule
 from pelton.runtime.emulator.rules import rule
 from pelton.runtime.emulator.special import CLOCKS, clock

@@ -12,10 +12,10 @@ import numpy as np
 
 from pelton.runtime.emulator.errors import InFlight, Uninitialised
 from pelton.runtime.emulator.heap import Allocation
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.mbarriers import Mbarrier
 from pelton.runtime.emulator.memory import Index, check
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.under_way import Piece, Store, Stores
 from pelton.runtime.emulator.values import Array
 

@@ -15,10 +15,11 @@ from pelton.runtime.emulator import bulk as engine
 from pelton.runtime.emulator.conversions import GRIDS
 from pelton.runtime.emulator.errors import EmulationError, Misaligned, OutOfBounds, UnsupportedInstruction
 from pelton.runtime.emulator.half_rules import HALVES, half_of
-from pelton.runtime.emulator.link import Constant, Instruction
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.memory import PARAM_WINDOW
+from pelton.runtime.emulator.program import Constant, Instruction
 from pelton.runtime.emulator.step import MakeReader, MakeWriter, Mask, Reader, Step, address_of, memory_of
-from pelton.runtime.emulator.tensor_map import TensorMap, box_at, decode, swizzled
+from pelton.runtime.emulator.tensor_map import SIZE, TensorMap, box_at, decode, swizzled
 from pelton.runtime.emulator.under_way import Piece
 from pelton.runtime.emulator.values import TYPES, Array
 
@@ -149,7 +150,7 @@ def _tensor(instruction: Instruction, reader: MakeReader) -> Step:
 
     def act(machine: Machine, thread: int) -> None:
         _check_blocks(machine, blocks, thread)
-        map = decode(machine.tensor_map(int(_one(machine, map_address, thread)), thread), thread)
+        map = decode(_tensor_map(machine, int(_one(machine, map_address, thread)), thread), thread)
         if not rank == len(map.sizes) == len(coordinates):
             raise EmulationError(thread, f"a tensor map of {len(map.sizes)} dimensions in a copy of {rank}")
         inner = int(_one(machine, shared, thread))
@@ -161,6 +162,17 @@ def _tensor(instruction: Instruction, reader: MakeReader) -> Step:
             engine.load(machine, piece, _fill(map), at, thread, instruction)
 
     return _each(act)
+
+
+def _tensor_map(machine: Machine, address: int, thread: int) -> bytes:
+    """The 128 bytes of a tensor map, in global memory or among the parameters."""
+    if address % 64:
+        raise Misaligned(thread, f"a tensor map at {address:#x}, which is no multiple of 64")
+    given = machine.launch.parameters
+    if 0 <= (offset := address - PARAM_WINDOW) <= given.size - SIZE:
+        return given[offset : offset + SIZE].tobytes()
+    part = machine.launch.memory.parts(np.full(1, address), SIZE, np.full(1, thread))[0]
+    return part.allocation.bytes[part.offsets[0] : part.offsets[0] + SIZE].tobytes()
 
 
 def _box(machine: Machine, map: TensorMap, first: list[int], address: int, thread: int) -> tuple[Piece, int]:

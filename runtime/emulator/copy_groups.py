@@ -12,8 +12,8 @@ import numpy as np
 
 from pelton.runtime.emulator.clocks import SharedTracker
 from pelton.runtime.emulator.flight import Flight, spans
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.memory import Index
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.values import Array
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pelton.runtime.emulator.clocks import Clocks
 from pelton.runtime.emulator.errors import InFlight, Race
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.memory import Index, Private
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.values import Array
 
 

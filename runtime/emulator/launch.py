@@ -14,9 +14,10 @@ import numpy as np
 from pelton.runtime.emulator.blocks import Code, decode
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.heap import Global
-from pelton.runtime.emulator.link import Program, load
+from pelton.runtime.emulator.link import load
 from pelton.runtime.emulator.machine import ALL_CHECKS, Checks, Launch, Machine
 from pelton.runtime.emulator.memory import CONSTANTS
+from pelton.runtime.emulator.program import Program
 from pelton.runtime.emulator.schedule import run
 from pelton.runtime.emulator.tensor_map import Tiled
 from pelton.runtime.emulator.values import TYPES, Array

@@ -8,104 +8,28 @@ memory there, which is what `.param` variables of a call are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pelton.runtime.emulator import parser, special, syntax
 from pelton.runtime.emulator.errors import PtxSyntaxError, UnsupportedInstruction
 from pelton.runtime.emulator.memory import CONSTANTS, Layout
+from pelton.runtime.emulator.program import (
+    Constant,
+    Instruction,
+    Memory,
+    Operand,
+    Program,
+    Register,
+    Several,
+    Special,
+    Target,
+)
 from pelton.runtime.emulator.syntax import Address, Function, Label, Raw, Registers, Scope, Statement, Variable, Word
 from pelton.runtime.emulator.values import TYPES
 
-CARRY = 0
-"""The number of the condition code, a predicate register: what `add.cc` writes and `addc` reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """A numbered register of `size` bytes; predicates have `predicate` set, `!%p` as an operand `negated`."""
-
-    index: int
-    size: int
-    predicate: bool = False
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Special:
-    """`%tid.x` and the like."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal, or the address of a symbol."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """`[base + offset]`; `space` when the symbol decides it rather than the opcode. `coordinates`: of a box in the
-    tensor whose map is there."""
-
-    base: Register | Constant
-    offset: int
-    space: str | None = None
-    coordinates: tuple[Register | Special | Constant, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Several:
-    """A vector operand."""
-
-    items: tuple[Register | Special | Constant | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The instruction a branch goes to."""
-
-    index: int
-
-
-Operand: TypeAlias = Register | Special | Constant | Memory | Several | Target
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction. `stem` is the opcode up to the first dot, `modifiers` the rest."""
-
-    stem: str
-    modifiers: tuple[str, ...]
-    operands: tuple[Operand, ...]
-    guard: Register | None
-    negated: bool
-    line: int
-    text: str
-    source: tuple[str, int] | None = None
-    """Path and line of the text it was made from, where the PTX says so."""
-
-    def where(self) -> str:
-        """`ld.global.f32 %f1, [%rd4]; (line 57)`"""
-        return f"`{self.text}` (PTX line {self.line})"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """An entry ready to run."""
-
-    name: str
-    parameters: tuple[tuple[Variable, int], ...]
-    """Each with its offset in the parameter block."""
-    registers: tuple[Register, ...]
-    instructions: tuple[Instruction, ...]
-    shared: Layout
-    local: Layout
-    constants: Layout
-    names: tuple[str, ...] = ()
-    """Of the registers."""
+Names: TypeAlias = tuple[str, ...]
+"""What a label may be called in full, by the scopes around its use: the innermost first."""
 
 
 def load(ptx: str, entry: str, variables: int = CONSTANTS) -> Program:
@@ -140,9 +64,14 @@ class _Linker:
         self.registers: list[Register] = []
         self.names: list[str] = []
         self.shared, self.local, self.constants, self.parameters = Layout(), Layout(), Layout(variables), Layout()
-        self.code: list[tuple[Raw, tuple[Operand | str, ...], Register | None]] = []
-        """Where an operand is text it is a label's full name: known only when everything is read."""
+        self.code: list[tuple[Raw, tuple[Operand | Names, ...], Register | None]] = []
+        """Where an operand is names it is a label's, known only when everything is read."""
         self.labels: dict[str, int] = {}
+        self.paths: list[str] = []
+        """The scopes we are in, as what precedes the names of their labels."""
+        self.nested = 0
+        self.tables: dict[str, tuple[Names, ...]] = {}
+        """Labels that `brx.idx` chooses from."""
         self.scopes: list[dict[str, Register | Memory]] = [{}]
         self.copies = 0
         self.depth = 0
@@ -183,6 +112,9 @@ class _Linker:
     # ---- statements
     def scope(self, body: tuple[Statement, ...], copy: str) -> None:
         self.scopes.append({})
+        self.paths.append(f"{copy}{self.nested or ''}/" if self.paths else copy)
+        self.nested += 1
+        label = ""
         for statement in body:
             match statement:
                 case Scope(inner):
@@ -192,22 +124,48 @@ class _Linker:
                         self.register(name, type)
                 case Variable():
                     self.variable(statement)
-                case Label(name):
-                    self.labels[copy + name] = len(self.code)
-                case Raw() if statement.opcode.startswith("call"):
-                    self.call(statement)
-                case Raw() if statement.opcode == "ret" and copy:
-                    self.emit(
-                        Raw("bra", (), statement.guard, statement.negated, statement.line, "ret;", statement.source),
-                        (copy,),
-                    )
-                case Raw() if statement.opcode.split(".")[0] == "bra":
-                    self.emit(statement, tuple(copy + o.text for o in statement.operands if isinstance(o, Word)))
+                case Label(label):
+                    self.labels[self.paths[-1] + label] = len(self.code)
+                case Raw(".branchtargets", operands):
+                    self.tables[self.paths[-1] + label] = self.targets(operands)
                 case Raw():
-                    self.emit(statement, tuple(self.operand(o) for o in statement.operands))
+                    self.raw(statement, copy)
+        self.paths.pop()
         self.scopes.pop()
 
-    def emit(self, raw: Raw, operands: tuple[Operand | str, ...]) -> None:
+    def targets(self, operands: tuple[syntax.Operand, ...]) -> tuple[Names, ...]:
+        """What labels may be called in full."""
+        return tuple(tuple(path + o.text for path in reversed(self.paths)) for o in operands if isinstance(o, Word))
+
+    def raw(self, raw: Raw, copy: str) -> None:
+        match raw.opcode.split(".")[0]:
+            case "call":
+                self.call(raw)
+            case "ret" if copy:
+                self.emit(Raw("bra", (), raw.guard, raw.negated, raw.line, "ret;", raw.source), ((copy,),))
+            case "bra":
+                self.emit(raw, self.targets(raw.operands))
+            case "brx":
+                self.choose(raw)
+            case _:
+                self.emit(raw, tuple(self.operand(o) for o in raw.operands))
+
+    def choose(self, raw: Raw) -> None:
+        """`brx.idx`: a comparison and a branch for each label of its table."""
+        index, table = raw.operands
+        found = next((self.tables[n] for n in self.targets((table,))[0] if n in self.tables), None)
+        if found is None or raw.guard:
+            raise UnsupportedInstruction(
+                f"`{raw.text}` (PTX line {raw.line}): no table of labels before it, or a guard"
+            )
+        self.register("%brx", "pred")
+        holds = self.operand(Word("%brx"))
+        for k, names in enumerate(found):
+            compare = replace(raw, opcode="setp.eq.u32")
+            self.emit(compare, (holds, self.operand(index), Constant(str(k))))
+            self.emit(replace(raw, opcode="bra", guard="%brx"), (names,))
+
+    def emit(self, raw: Raw, operands: tuple[Operand | Names, ...]) -> None:
         guard = self.find(raw.guard) if raw.guard else None
         self.code.append((raw, operands, guard if isinstance(guard, Register) else None))
 
@@ -225,9 +183,10 @@ class _Linker:
         self.copies, self.depth = self.copies + 1, self.depth + 1
         copy = f"{name}#{self.copies}#"
         bound = {f.name: a for f, a in zip(formal, actual, strict=True) if a is not None}
-        outer, self.scopes = self.scopes, [self.scopes[0], bound]
+        outer, self.scopes = (self.scopes, self.paths), [self.scopes[0], bound]
+        self.paths = []
         self.scope(callee.body, copy)
-        self.scopes = outer
+        self.scopes, self.paths = outer
         self.labels[copy] = len(self.code)
         self.depth -= 1
 
@@ -261,13 +220,16 @@ class _Linker:
             case _:
                 return Constant("@" + word.text)
 
-    def instruction(self, raw: Raw, operands: tuple[Operand | str, ...], guard: Register | None) -> Instruction:
+    def instruction(self, raw: Raw, operands: tuple[Operand | Names, ...], guard: Register | None) -> Instruction:
         stem, *modifiers = raw.opcode.split(".")
         resolved: list[Operand] = []
         for operand in operands:
-            if isinstance(operand, str) and operand not in self.labels:
-                raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): no label {operand}")
-            resolved.append(Target(self.labels[operand]) if isinstance(operand, str) else operand)
+            if isinstance(operand, tuple):
+                found = next((self.labels[name] for name in operand if name in self.labels), None)
+                if found is None:
+                    raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): no label {operand[-1]}")
+                operand = Target(found)
+            resolved.append(operand)
             if isinstance(operand, Constant) and operand.text.startswith("@"):
                 raise PtxSyntaxError(f"`{raw.text}` (PTX line {raw.line}): unknown name {operand.text[1:]}")
         file, number = raw.source or (0, 0)

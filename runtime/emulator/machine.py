@@ -17,14 +17,12 @@ from pelton.runtime.emulator import special
 from pelton.runtime.emulator.barriers import Barriers
 from pelton.runtime.emulator.clocks import Clocks, SharedTracker
 from pelton.runtime.emulator.copy_groups import CopyGroups
-from pelton.runtime.emulator.errors import EmulationError, Misaligned, OutOfBounds, Race, Uninitialised, place
+from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, Race, Uninitialised, place
 from pelton.runtime.emulator.flight import Flight
 from pelton.runtime.emulator.heap import Allocation, Global
-from pelton.runtime.emulator.link import Instruction, Program
 from pelton.runtime.emulator.mbarriers import Mbarrier, Mbarriers
 from pelton.runtime.emulator.memory import (
     LOCAL_WINDOW,
-    PARAM_WINDOW,
     SHARED_WINDOW,
     Private,
     check,
@@ -33,6 +31,7 @@ from pelton.runtime.emulator.memory import (
     scatter,
     window_of,
 )
+from pelton.runtime.emulator.program import Instruction, Program
 from pelton.runtime.emulator.races import Tracker
 from pelton.runtime.emulator.under_way import Stores, Warpgroup
 from pelton.runtime.emulator.values import UNSIGNED, Array, Type
@@ -264,16 +263,6 @@ class Machine:
         if self.launch.checks.races:
             threads, block = np.full(chunks.size, thread), np.full(chunks.size, self.cta[thread])
             self.shared_races.read(chunks, 16, threads, block)
-
-    def tensor_map(self, address: int, thread: int) -> bytes:
-        """The 128 bytes of a tensor map, in global memory or among the parameters."""
-        if address % 64:
-            raise Misaligned(thread, f"a tensor map at {address:#x}, which is no multiple of 64")
-        if 0 <= (offset := address - PARAM_WINDOW) <= self.launch.parameters.size - 128:
-            return self.launch.parameters[offset : offset + 128].tobytes()
-        where = np.full(1, address), 128, np.full(1, thread)
-        part = self.launch.memory.parts(*where)[0]
-        return part.allocation.bytes[part.offsets[0] : part.offsets[0] + 128].tobytes()
 
     def meet_in_warps(self, mask: Array) -> None:
         """Lanes pass `bar.warp.sync` together."""

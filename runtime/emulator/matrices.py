@@ -12,8 +12,8 @@ import numpy as np
 
 from pelton.runtime.emulator import fragments, tensor_core
 from pelton.runtime.emulator.errors import UnsupportedInstruction
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.step import (
     MakeReader,
     MakeStep,

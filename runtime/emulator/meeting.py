@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pelton.runtime.emulator.errors import DivergentBarrier
-from pelton.runtime.emulator.link import Constant, Instruction, Register
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.program import Constant, Instruction, Register
 from pelton.runtime.emulator.step import MakeReader, Reader
 from pelton.runtime.emulator.values import TYPES, Array
 from pelton.runtime.emulator.warp import bits_of

@@ -22,6 +22,8 @@ from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.meeting import Meeting
 from pelton.runtime.emulator.values import Array
 
+_PATIENCE = 256
+
 
 def run(machine: Machine, code: Code, limit: int) -> None:
     """Runs every thread to its end, in at most `limit` basic blocks."""
@@ -29,7 +31,7 @@ def run(machine: Machine, code: Code, limit: int) -> None:
         alive = machine.block < EXIT
         ready = alive & ~machine.waiting & ~machine.asleep
         if ready.any():
-            number = int(machine.block[ready].min())
+            number = _next(machine, machine.block[ready])
             _execute(machine, code.blocks[number], ready & (machine.block == number))
         elif machine.waiting.any() and _release(machine, code):
             continue
@@ -41,6 +43,15 @@ def run(machine: Machine, code: Code, limit: int) -> None:
             _end(machine)
             return
     raise _endless(machine, code, limit)
+
+
+def _next(machine: Machine, numbers: Array) -> int:
+    """The lowest number of a block; now and then another's turn, since those at the lowest may wait for memory that
+    others have yet to write."""
+    if machine.time % _PATIENCE:
+        return int(numbers.min())
+    there = np.unique(numbers)
+    return int(there[machine.time // _PATIENCE % there.size])
 
 
 def _end(machine: Machine) -> None:

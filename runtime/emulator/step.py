@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pelton.runtime.emulator.errors import UnsupportedInstruction
-from pelton.runtime.emulator.link import Constant, Instruction, Memory, Several
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.program import Constant, Instruction, Memory, Several
 from pelton.runtime.emulator.values import TYPES, Array, Type
 
 Mask: TypeAlias = Array

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pelton.runtime.emulator.link import Instruction
 from pelton.runtime.emulator.memory import Index
+from pelton.runtime.emulator.program import Instruction
 from pelton.runtime.emulator.values import Array
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from pelton.runtime.emulator.errors import DivergentBarrier, UnsupportedInstruction
-from pelton.runtime.emulator.link import Instruction, Several
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.program import Instruction, Several
 from pelton.runtime.emulator.step import MakeReader, MakeWriter, Mask, Step
 from pelton.runtime.emulator.values import TYPES, Array
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from pelton.runtime.emulator import fragments, tensor_core
 from pelton.runtime.emulator.errors import EmulationError, OutOfBounds, UnsupportedInstruction
-from pelton.runtime.emulator.link import Constant, Instruction, Register, Several
 from pelton.runtime.emulator.machine import Machine
+from pelton.runtime.emulator.program import Constant, Instruction, Register, Several
 from pelton.runtime.emulator.step import MakeReader, MakeStep, MakeWriter, Mask, Reader, Step, items
 from pelton.runtime.emulator.under_way import Product, Warpgroup
 from pelton.runtime.emulator.values import TYPES, Array
