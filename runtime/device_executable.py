@@ -7,14 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pelton.artifact import Artifact, TensorInfo
-from pelton.program import Program
+from pelton.program import Program, has_marks
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.capture import Obstacle
 from pelton.runtime.device import HOST, Accelerator, Device
-from pelton.runtime.device_plan import DeviceRunner, DeviceWalker, works_of
+from pelton.runtime.device_plan import DeviceRunner, DeviceWalker, Work, works_of
 from pelton.runtime.executable import over_bytes
 from pelton.runtime.loader import NativeCode, load_code
-from pelton.runtime.walker import Kernel, native_kernel
+from pelton.runtime.walker import Kernel, Walker, native_kernel
+from pelton.support import knobs
 from pelton.support.errors import ArtifactError, DeviceError
 
 
@@ -37,21 +38,42 @@ class DeviceExecutable:
         constants = [over_bytes(constant.info, constant.data) for constant in artifact.constants]
         infos = [*artifact.weights, *(constant.info for constant in artifact.constants)]
         stored = [self._moved(info, value) for info, value in zip(infos, [*weights, *constants], strict=True)]
-        made = self._runner(artifact.init, stored)((), ())
-        self.run = self._runner(artifact.main, [*stored, *made])
+        made = self._runner("init", artifact.init, stored)((), ())
+        self.run = self._runner("main", artifact.main, [*stored, *made])
         self.record = self.run.record
+        if has_marks(artifact.main):
+            from pelton.runtime.marks import with_calls
+
+            self.run, self.record = with_calls(artifact.main, self.name, self.run, self.record)
 
     def _moved(self, info: TensorInfo, value: Buffer) -> Buffer:
         return value.to(self.devices[info.device])
 
-    def _runner(self, program: Program, bound: Sequence[Buffer]) -> DeviceRunner:
+    def _runner(self, part: str, program: Program, bound: Sequence[Buffer]) -> DeviceRunner:
         codes = {kernel.name: kernel for kernel in self._artifact.kernels}
         here = [codes[name] for name in program.kernels]
         devices = [d if isinstance(d := self.devices[name], Accelerator) else None for name in program.devices]
         kernels = [_host_kernel(self._code, code.name) if not code.is_ptx else _elsewhere for code in here]
         works = works_of(program, devices, here)
-        walker = DeviceWalker(program, kernels, works)
-        return DeviceRunner(program, walker, devices, bound, self._places)
+        walker, marked = self._walker(f"{part} of {self.name}", program, kernels, works)
+        return DeviceRunner(program, walker, devices, bound, self._places, marked)
+
+    @staticmethod
+    def _walker(
+        title: str, program: Program, kernels: Sequence[Kernel], works: Sequence[Work]
+    ) -> tuple[DeviceWalker, Walker]:
+        """What walks the program, and the same with what else is told of each walk; that measures only where it is
+        asked to, for start-up.
+        """
+        if not has_marks(program) and knobs.DEBUG.value() < knobs.KERNELS:
+            walker = DeviceWalker(program, kernels, works)
+            return walker, walker
+        from pelton.runtime.device_timing import TimedDeviceWalker
+        from pelton.runtime.marks import MarkedWalker, NvtxRanges
+
+        ranges = NvtxRanges.of(program)
+        walker = TimedDeviceWalker(title, program, kernels, works, ranges and ranges.at)
+        return walker, MarkedWalker(walker, program, title, ranges) if has_marks(program) else walker
 
 
 def _host_kernel(code: NativeCode | None, name: str) -> Kernel:

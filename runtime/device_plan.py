@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from pelton.runtime.buffer import Buffer
 from pelton.runtime.device import CUDA, Accelerator
 from pelton.runtime.device_graph import DeviceGraph, Span, captured
 from pelton.runtime.device_memory import DeviceMemory
-from pelton.runtime.driver import Address
+from pelton.runtime.driver import Address, Driver
 from pelton.runtime.launches import BOUND, INPUT, OUTPUT, SCRATCH, Recording
 from pelton.runtime.memory import array_over
 from pelton.runtime.messages import Places
 from pelton.runtime.plan import NO_PLACES, Runner
-from pelton.runtime.walker import EMPTY, Code, Frame, Kernel, Layout, OnMark, PythonWalker, Shapes
+from pelton.runtime.walker import EMPTY, Code, Frame, Kernel, Layout, OnMark, PythonWalker, Shapes, Walker
 from pelton.support.errors import ArgumentError
 
 STATUS_WORDS = 3
@@ -97,7 +97,7 @@ def _launches_check(program: Program) -> bool:
 class DeviceFrame(Frame):
     """A frame, and what one call has on devices."""
 
-    __slots__ = ("arenas", "reported", "status", "zeros")
+    __slots__ = ("arenas", "reported", "status", "timed", "zeros")
 
     def __init__(self, slots: int) -> None:
         super().__init__(slots)
@@ -106,6 +106,8 @@ class DeviceFrame(Frame):
         self.reported: dict[int, DeviceMemory] = {}
         self.zeros: dict[int, DeviceMemory] = {}
         """By the number of a device: scratch, status words, rows of reports, and what the latter two are at first."""
+        self.timed: list[Any] = []
+        """What was measured of the launches of this walk, where that is: `device_timing.py`."""
 
 
 class DeviceWalker(PythonWalker):
@@ -126,9 +128,17 @@ class DeviceWalker(PythonWalker):
         self._report_rows = [(s.row, 2 + len(s.dtypes)) for s in program.sites if s.row >= 0]
 
     def bind(self, code: Code, frame: Frame) -> Callable[[], int]:
-        if not isinstance(frame, DeviceFrame) or list(code.words) != self._words:
+        if not isinstance(frame, DeviceFrame) or not self.is_body(code):
             return super().bind(code, frame)  # the prologue
         return partial(self.run, frame)
+
+    def is_body(self, code: Code) -> bool:
+        """Whether these words are the body's, and not the prologue's."""
+        return list(code.words) == self._words
+
+    def driver(self, number: int) -> Driver:
+        """What drives a device of the program."""
+        return self._by_number[number].device.driver
 
     def run(self, frame: DeviceFrame) -> int:
         """Run the body once, and ask the devices what they found."""
@@ -148,11 +158,15 @@ class DeviceWalker(PythonWalker):
                     self._transfer(operands, frame.values)
                 case Op.END:
                     break
-                case _ if not self._step(op, operands, frame.values, frame.ctx):
+                case _ if not self._step_of(at, op, operands, frame):
                     return at + 1
                 case _:
                     pass
         return 0
+
+    def _step_of(self, at: int, op: Op, operands: tuple[int, ...], frame: DeviceFrame) -> bool:
+        """What the host does itself."""
+        return self._step(op, operands, frame.values, frame.ctx)
 
     def _launch(self, at: int, operands: tuple[int, ...], frame: DeviceFrame) -> None:
         number, kernel, _, items, count, *slots = operands
@@ -212,8 +226,10 @@ class DeviceRunner(Runner):
         devices: Sequence[Accelerator | None],
         bound: Sequence[Buffer] = (),
         places: Places = NO_PLACES,
+        marked: Walker | None = None,
     ) -> None:
-        super().__init__(program, walker, bound, places)
+        """`marked` walks in the place of `walker` where that is not to be kept as a graph."""
+        super().__init__(program, marked or walker, bound, places)
         self._idle: list[DeviceFrame] = []
         self._devices = devices
         self._works = walker.works

@@ -129,6 +129,18 @@ class Driver(Protocol):
         """Waits until all work is done. CaptureError while capturing."""
         ...
 
+    # ---- time
+    def mark(self) -> object:
+        """The moment when all that was begun before is done. CaptureError while capturing."""
+        ...
+
+    def seconds(self, first: Any, second: Any) -> float:
+        """From one moment to another, as the device counts; waits for the second. Each serves once.
+
+        CaptureError while capturing.
+        """
+        ...
+
     # ---- device graphs
     def begin_capture(self) -> None:
         """From here on the calling thread's launches and copies are recorded. CaptureError where they are already."""

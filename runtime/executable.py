@@ -98,11 +98,9 @@ class NativeExecutable:
         self.run = Runner(artifact.main, self._walker("main", artifact.main), [*stored, *made], places, sharing)
         self.record = self.run.record
         if has_marks(artifact.main):
-            from pelton.runtime.marks import is_detailed, spanned, spanned_replays
+            from pelton.runtime.marks import with_calls
 
-            if is_detailed(artifact.main):
-                self.run = spanned(self.run, f"execute {self.name}")
-                self.record = spanned_replays(self.record, f"replay {self.name}")
+            self.run, self.record = with_calls(artifact.main, self.name, self.run, self.record)
 
     def _walker(self, part: str, program: Program) -> Walker:
         """What runs `program`; what measures is imported only where it measures, for start-up."""

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
-from pelton.program import Cost, Op, Program, evaluated, has_marks, instructions
+from pelton.program import LAUNCHES, Cost, Op, Program, evaluated, has_marks, instructions
 from pelton.runtime.launches import Recording
 from pelton.runtime.walker import NS, Code, Frame, Walker
 from pelton.support import trace
@@ -46,8 +46,8 @@ def marks_of(program: Program) -> list[Mark]:
     open_marks: dict[int, tuple[int, int, int]] = {}
     launches = copies = 0
     for _, op, operands in instructions(program.body):
-        launches += op is Op.LAUNCH
-        copies += op is Op.COPY
+        launches += op in LAUNCHES
+        copies += op in (Op.COPY, Op.TRANSFER)
         match op, operands:
             case Op.MARK, (pair, site, 0):
                 open_marks[site] = pair, launches, copies
@@ -103,6 +103,15 @@ def _amounts(cost: Cost, values: Sequence[int]) -> dict[str, object]:
     """No rates, which follow from the duration: viewers take launches together whose facts are equal."""
     amounts = {"bytes": evaluated(cost.bytes, values), "flops": evaluated(cost.flops, values)}
     return {name: amount for name, amount in amounts.items() if amount}
+
+
+def with_calls(
+    program: Program, name: str, run: Callable[..., T], record: Callable[..., Recording]
+) -> tuple[Callable[..., T], Callable[..., Recording]]:
+    """`run` and `record` of a model, with a span around each call where the whole of its program is marked."""
+    if not is_detailed(program):
+        return run, record
+    return spanned(run, f"execute {name}"), spanned_replays(record, f"replay {name}")
 
 
 def spanned(run: Callable[..., T], name: str) -> Callable[..., T]:

@@ -65,23 +65,25 @@ class TimedWalker:
         timed = [watch.timed(number) for number in range(len(self.kernels))]
         stopped = PythonWalker(timed, self.on_mark).walk(code, frame)
         if watch.times:
-            trace.tell(knobs.KERNELS, self.title, self._table(watch.times, frame.values))
+            trace.tell(knobs.KERNELS, self.title, table(self.program, watch.times, frame.values))
         return stopped
 
-    def _table(self, times: list[tuple[int, int]], values: Sequence[int]) -> str:
-        totals: dict[str, Total] = {}
-        for place, (number, nanoseconds) in enumerate(times):
-            total = totals.setdefault(self.program.kernels[number], Total())
-            total.launches += 1
-            total.nanoseconds += nanoseconds
-            if self.program.costs:
-                total.bytes += evaluated(self.program.costs[place].bytes, values)
-                total.flops += evaluated(self.program.costs[place].flops, values)
-        together = sum(nanoseconds for _, nanoseconds in times)
-        rows = sorted(totals.items(), key=lambda item: -item[1].nanoseconds)
-        head = f"{'ms':>10} {'share':>6} {'launches':>9} {'GB/s':>8} {'GFLOP/s':>8}  kernel"
-        lines = [_line(name, total, together) for name, total in rows]
-        return "\n".join([head, *lines, f"{together / 1e6:10.3f}   100% {len(times):9}{'':20}all kernels"])
+
+def table(program: Program, times: Sequence[tuple[int, int]], values: Sequence[int]) -> str:
+    """What is told of the launches of a walk, in their order: kernel and nanoseconds of each."""
+    totals: dict[str, Total] = {}
+    for place, (number, nanoseconds) in enumerate(times):
+        total = totals.setdefault(program.kernels[number], Total())
+        total.launches += 1
+        total.nanoseconds += nanoseconds
+        if program.costs:
+            total.bytes += evaluated(program.costs[place].bytes, values)
+            total.flops += evaluated(program.costs[place].flops, values)
+    together = sum(nanoseconds for _, nanoseconds in times)
+    rows = sorted(totals.items(), key=lambda item: -item[1].nanoseconds)
+    head = f"{'ms':>10} {'share':>6} {'launches':>9} {'GB/s':>8} {'GFLOP/s':>8}  kernel"
+    lines = [_line(name, total, together) for name, total in rows]
+    return "\n".join([head, *lines, f"{together / 1e6:10.3f}   100% {len(times):9}{'':20}all kernels"])
 
 
 def _line(name: str, total: Total, together: int) -> str:

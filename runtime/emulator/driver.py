@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import RLock
+from time import perf_counter
 from typing import Any
 from weakref import WeakSet
 
@@ -230,6 +231,16 @@ class EmulatedDriver:
     def synchronize(self) -> None:
         """There is nothing to wait for."""
         self._not_while_capturing("synchronize")
+
+    def mark(self) -> float:
+        """Now: all that was begun is done."""
+        self._not_while_capturing("mark")
+        return perf_counter()
+
+    def seconds(self, first: float, second: float) -> float:
+        """How long the emulator took, which says nothing of a GPU."""
+        self._not_while_capturing("seconds")
+        return second - first
 
     # ---- graphs
     def begin_capture(self) -> None:

@@ -16,6 +16,7 @@ from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
 from pelton.graph import BufferType, DeviceRef, Graph, TensorType, Weight, ops
 from pelton.runtime.device_plan import code_for
+from pelton.support import trace
 from pelton.support.errors import AssertionFailed, CaptureError, DeviceError
 
 F32, HOST, GPU = DType.float32, DeviceRef.CPU(), DeviceRef.GPU(0)
@@ -308,3 +309,31 @@ def test_artifacts_carry_machine_code(tmp_path: Any) -> None:
         device = SimpleNamespace(architecture_name=architecture, api=api)
         given = code_for(cast("Accelerator", device), kernels[0])
         assert given == (kernels[0].cubin if machine_code else kernels[0].code.decode()), architecture
+
+
+# ---- profiling
+def test_marks_have_the_devices_times(gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A span per launch, as long as the device says, none beginning before the one before it ends."""
+    session = InferenceSession([gpu])
+    session.gpu_profiling("detailed")
+    model = session.load(softmaxed(), weights_registry=WEIGHTS)
+    monkeypatch.setattr(gpu.driver, "seconds", lambda first, second: 2.5)
+    with trace.recording() as record:
+        model.execute(here(values(3, 4), gpu), here(np.array([2]), gpu))
+    launches = [span for span in record.spans if span.kind == "launch"]
+    assert [span.end_ns - span.begin_ns for span in launches] == [2_500_000_000] * 2
+    assert launches[1].begin_ns == launches[0].end_ns and launches[1].name.endswith("gather")
+    assert [span.name for span in record.spans if span.kind == "call"] == ["execute softmaxed"]
+
+
+def test_kernels_are_told_with_their_times(
+    gpu: Accelerator, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PELTON_DEBUG", "2")
+    model = InferenceSession([gpu]).load(softmaxed(), weights_registry=WEIGHTS)
+    x, rows = here(values(3, 4), gpu), here(np.array([2]), gpu)
+    model.capture(1, x, rows)
+    capsys.readouterr()
+    model.replay(1, x, rows)
+    said = capsys.readouterr().err
+    assert "main of softmaxed" in said and "gather" in said and "all kernels" in said
