@@ -52,7 +52,7 @@ class Barriers:
         threads = np.flatnonzero(mask)
         which = np.broadcast_to(number, mask.shape)[threads].astype(np.int64)
         wanted = np.broadcast_to(count, mask.shape)[threads].astype(np.int64)
-        keys = self.cta[threads] * _NUMBERS + which
+        keys = self.cta[threads] * _NUMBERS + np.minimum(which, _NUMBERS - 1)
         odd = (which >= _NUMBERS) | (wanted % 32 != 0) | (wanted == 0)
         other = (self.expected[keys] != 0) & (self.expected[keys] != wanted)
         if (odd | other).any():
@@ -65,6 +65,8 @@ class Barriers:
     def open(self, waiting: Array, place: Array) -> Array:
         """Who may go on now; their barriers are as new. `place`: the instruction each thread stands at."""
         here = waiting & (self.key >= 0)
+        if not here.any():
+            return here
         together = here.reshape(-1, 32).all(1) & (place.reshape(-1, 32) == place[::32, None]).all(1)
         counted = here & (~self.aligned | np.repeat(together, 32))
         keys = self.key[counted]

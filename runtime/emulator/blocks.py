@@ -17,6 +17,7 @@ from pelton.runtime.emulator.assigned import watched
 from pelton.runtime.emulator.errors import UnsupportedInstruction
 from pelton.runtime.emulator.machine import Machine
 from pelton.runtime.emulator.meeting import Meeting, meeting
+from pelton.runtime.emulator.modifiers import unknown
 from pelton.runtime.emulator.program import CARRY, Constant, Instruction, Program, Register, Several, Special, Target
 from pelton.runtime.emulator.program import Operand as Linked
 from pelton.runtime.emulator.rule import Rule
@@ -176,6 +177,8 @@ def may_sleep(instruction: Instruction) -> bool:
 def step(instruction: Instruction) -> Step:
     """What one instruction does."""
     try:
+        if word := unknown(instruction.stem, instruction.modifiers):
+            raise UnsupportedInstruction(f".{word} is not understood here")
         if make := _STEPS.get(instruction.stem):
             return make(instruction, reader, writer)
         if instruction.stem == "mov" and any(isinstance(o, Several) for o in instruction.operands):

@@ -212,6 +212,7 @@ SECTIONS = {
 def test_an_mbarrier_orders_memory(name: str) -> None:
     want = X if "copies" in name else np.repeat(np.arange(64, dtype=np.uint32)[:, None], 4, 1)
     np.testing.assert_array_equal(result(GOOD[name]), np.roll(want, 32, 0))
+    np.testing.assert_array_equal(result(GOOD[name], grid=3, check_races=False), np.roll(want, 32, 0))
 
 
 ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [%r20];\n"

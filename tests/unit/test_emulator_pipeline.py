@@ -57,7 +57,9 @@ mad.lo.u32 %r8, %r5, 8192, %r1;
 mad.lo.u32 %r9, %r5, 2048, %r1;
 add.u32 %r9, %r9, 16384;
 mul.lo.u32 %r10, %r3, 64;
-cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r8], [%d1, {{%r10, 0}}], [%r7];
+mov.u32 %r12, %ctaid.x;
+mul.lo.u32 %r13, %r12, 64;
+cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r8], [%d1, {{%r10, %r13}}], [%r7];
 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%d2, {{%r10, 0}}], [%r7];
 add.u32 %r3, %r3, 1;
 xor.b32 %r4, %r4, %r5;
@@ -98,6 +100,8 @@ setp.lt.u32 %p6, %r3, 5;
 @%p6 bra $multiply;
 mul.wide.u32 %d24, %r0, 32;
 add.u64 %d24, %d24, %d0;
+mov.u32 %r12, %ctaid.x;
+mad.wide.u32 %d24, %r12, 4096, %d24;
 st.global.v4.f32 [%d24], {{%f0, %f1, %f2, %f3}};
 st.global.v4.f32 [%d24+16], {{%f4, %f5, %f6, %f7}};
 $end:
@@ -105,15 +109,18 @@ $end:
 
 
 def product(body: str) -> tuple[Array, Array]:
-    """What the kernel leaves, and A·Bᵀ, both by thread and accumulator. K is no multiple of a stage."""
+    """What the kernel leaves, and A·Bᵀ, both by block, thread and accumulator. K is no multiple of a stage, the last
+    block has fewer rows."""
     rng = np.random.default_rng(3)
-    a, b = (rng.integers(-3, 4, (rows, 304)).astype(np.float32) for rows in (64, 16))
+    a, b = (rng.integers(-3, 4, (rows, 304)).astype(np.float32) for rows in (160, 16))
     halves = [(x.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for x in (a, b)]
-    out = np.zeros((128, 8), np.float32)
+    out = np.zeros((3, 128, 8), np.float32)
     boxes = Tiled(halves[0], (64, 64), "128B"), Tiled(halves[1], (64, 16), "128B")
-    run(body, out, *boxes, head=HEAD, shared=2 * STAGE, block=160, limit=20_000)
-    c, thread, i = a @ b.T, np.arange(128)[:, None], np.arange(8)[None, :]
-    rows = 16 * (thread // 32) + thread % 32 // 4 + 8 * (i // 2 % 2)
+    run(body, out, *boxes, head=HEAD, shared=2 * STAGE, grid=3, block=160, limit=20_000)
+    c = np.zeros((192, 16), np.float32)
+    c[:160] = a @ b.T
+    block, thread, i = np.arange(3)[:, None, None], np.arange(128)[:, None], np.arange(8)[None, :]
+    rows = 64 * block + 16 * (thread // 32) + thread % 32 // 4 + 8 * (i // 2 % 2)
     return out, c[rows, 8 * (i // 4) + 2 * (thread % 4) + i % 2]
 
 
@@ -133,7 +140,7 @@ FAULTS = [
     ("xor.b32 %r6, %r4, 1;", "mov.b32 %r6, %r4;"),
     (f"[%r7], {STAGE};", f"[%r7], {STAGE - 2048};"),
     (f"[%r7], {STAGE};", f"[%r7], {STAGE + 16};"),
-    ("[%d1, {%r10, 0}]", "[%d1, {%r3, 0}]"),
+    ("[%d1, {%r10, %r13}]", "[%d1, {%r3, %r13}]"),
     ("[%d2, {%r10, 0}], [%r7]", "[%d2, {%r10, 0}], [%r7+16]"),
     ("mul.lo.u32 %r10, %r3, 64;", "mul.lo.u32 %r10, %r3, 63;"),
     ("setp.lt.u32 %p6, %r3, 5;\n@%p6 bra $fetch;", "setp.lt.u32 %p6, %r3, 4;\n@%p6 bra $fetch;"),

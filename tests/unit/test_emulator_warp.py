@@ -173,6 +173,8 @@ def test_a_producer_arrives_and_a_consumer_waits() -> None:
     y = np.zeros(32, np.uint32)
     run(PIPE.format(arrive="bar.arrive 1, 64;"), y, block=64)
     assert y.tolist() == list(range(7, 39))
+    run(PIPE.format(arrive="bar.arrive 1, 64;"), y, block=64, grid=3, check_races=False)
+    assert y.tolist() == list(range(7, 39))
     with pytest.raises(em.DivergentBarrier, match="thread 32 of block 0 waits here"):
         run(PIPE.format(arrive="bar.arrive 2, 64;"), y, block=64)
     with pytest.raises(em.DivergentBarrier, match="barrier 1 for 64 threads, others wait for 32"):
