@@ -23,8 +23,18 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 
 @cache
 def _binding() -> Any:
-    """llvmlite, ready to map code for this machine. The typed seam: everything of it is Any."""
-    binding: Any = import_module("llvmlite.binding")
+    """llvmlite, ready to map code for this machine. The typed seam: everything of it is Any.
+
+    Raises ArtifactError where it is not installed: a model that is all on a GPU does without.
+    """
+    try:
+        binding: Any = import_module("llvmlite.binding")
+    except ModuleNotFoundError as error:
+        raise ArtifactError(
+            "code for the host is mapped by llvmlite, which is not installed",
+            got=str(error),
+            remedy="pip install llvmlite; a model that is all on a GPU runs without it",
+        ) from error
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding

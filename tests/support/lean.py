@@ -1,4 +1,5 @@
-"""An environment with NumPy and llvmlite alone. Enters: a folder. Leaves: its Python, and how to run code there.
+"""An environment with a few distributions alone, as one that runs saved models. Enters: a folder, their names. Leaves:
+its Python, and how to run code there.
 
 `pip install --no-deps numpy llvmlite` would put the same files there, from the network. Tests have to run without one,
 so the installed distributions are linked into a new virtual environment, file tree by file tree.
@@ -9,19 +10,23 @@ from __future__ import annotations
 import os
 import subprocess
 import venv
+from collections.abc import Sequence
 from importlib.metadata import files
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALLED = ("numpy", "llvmlite")
+FOR_CPUS = ("numpy", "llvmlite")
+"""What models on the host need."""
+FOR_GPUS = ("numpy",)
+"""What models that are all on a GPU need, but for the binding of a real one."""
 
 
-def lean_python(folder: Path) -> Path:
+def lean_python(folder: Path, distributions: Sequence[str] = FOR_CPUS) -> Path:
     """Make the environment; its interpreter."""
     venv.create(folder, with_pip=False, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "pelton").symlink_to(ROOT)
-    for distribution in INSTALLED:
+    for distribution in distributions:
         installed = files(distribution)
         assert installed, f"{distribution} does not say what it has installed"
         folder_of = Path(str(installed[0].locate())).parents[len(installed[0].parts) - 1]
