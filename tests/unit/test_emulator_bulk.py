@@ -135,6 +135,41 @@ def test_a_wrong_store_is_refused(body: str, error: type[Exception], message: st
         run(body, np.zeros(256, np.uint32), block=64)
 
 
+THROUGH = (
+    SETUP
+    + "mad.lo.u32 %r5, %r0, 16, %r4;\nst.shared.v4.u32 [%r5], {%r0, %r0, %r0, %r0};\nbar.sync 0;\n"
+    + "@%p1 bra $started;\n"
+    + ARRIVE.format(bytes=1024)
+    + LINEAR.format(bytes=1024)
+    + "$started:\n"
+    + WAIT
+    + "@%p1 bra $wait;\n"
+    + STORE
+    + COMMIT
+    + DONE
+)
+BY_THREADS = (
+    SETUP
+    + "mad.lo.u32 %r5, %r0, 16, %r4;\nmad.wide.u32 %d20, %r0, 16, %d1;\n"
+    + "cp.async.cg.shared.global [%r5], [%d20], 16;\ncp.async.wait_all;\nfence.proxy.async;\nbar.sync 0;\n"
+    + "@%p1 bra $wait;\n"
+    + STORE
+    + COMMIT
+    + DONE
+)
+
+
+def test_what_a_bulk_copy_brought_needs_no_fence() -> None:
+    """9.7.9.25.2 async proxy: bulk copies are in it; cp.async and plain stores are not."""
+    y = np.zeros(256, np.uint32)
+    run(THROUGH, y, X, block=64)
+    np.testing.assert_array_equal(y, X[:256])
+    run(BY_THREADS, y, X[::-1].copy(), block=64)
+    np.testing.assert_array_equal(y, X[::-1][:256])
+    with pytest.raises(em.Race, match=r"which thread 0 of block 0 wrote: no fence.proxy.async"):
+        run(BY_THREADS.replace("fence.proxy.async;", ""), y, X, block=64)
+
+
 REDUCE = {
     "add.u32": "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r4], 1024;\n",
     "max.s32": "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%d0], [%r4], 1024;\n",
@@ -296,7 +331,7 @@ def test_a_wrong_box_is_refused(old: str, new: str, error: type[Exception], mess
 
 
 def test_ptxas_accepts_every_text(tmp_path: Path) -> None:
-    bodies = [loading(LINEAR.format(bytes=1024), 1024), loading(TWO, 2048)]
+    bodies = [loading(LINEAR.format(bytes=1024), 1024), loading(TWO, 2048), THROUGH, BY_THREADS]
     bodies += [
         FILL + STORE + COMMIT + w + "$wait:\n" + AGAIN for w in (DONE[:27] + "\n", "cp.async.bulk.wait_group.read 0;\n")
     ]
