@@ -11,7 +11,8 @@ from pelton.program import Program, has_marks
 from pelton.runtime.buffer import Buffer
 from pelton.runtime.capture import Obstacle
 from pelton.runtime.device import HOST, Accelerator, Device
-from pelton.runtime.device_plan import DeviceRunner, DeviceWalker, Work, works_of
+from pelton.runtime.device_plan import DeviceRunner
+from pelton.runtime.device_walker import DeviceWalker, Work, works_of
 from pelton.runtime.executable import over_bytes
 from pelton.runtime.loader import NativeCode, load_code
 from pelton.runtime.walker import Kernel, Walker, native_kernel

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pelton.program import Op, Program, instructions
-from pelton.runtime.device_plan import DeviceFrame, DeviceWalker, Work
+from pelton.runtime.device_walker import DeviceFrame, DeviceWalker, Work
 from pelton.runtime.driver import Driver
 from pelton.runtime.timing import table
 from pelton.runtime.walker import NS, Code, Frame, Kernel, OnMark

@@ -15,7 +15,7 @@ from pelton.driver import CPU, Accelerator, Buffer
 from pelton.dtype import DType
 from pelton.engine import CompiledModel, InferenceSession
 from pelton.graph import BufferType, DeviceRef, Graph, TensorType, Weight, ops
-from pelton.runtime.device_plan import code_for
+from pelton.runtime.device_walker import code_for
 from pelton.support import trace
 from pelton.support.errors import AssertionFailed, CaptureError, DeviceError
 

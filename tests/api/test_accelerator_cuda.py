@@ -13,7 +13,7 @@ from pelton.driver import CPU, Accelerator, Buffer, accelerator_api, accelerator
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, ops
-from pelton.runtime import device, device_plan
+from pelton.runtime import device, device_walker
 from pelton.runtime.cuda import binding
 from pelton.runtime.cuda.driver import CudaDriver
 from pelton.runtime.device_memory import DevicePool
@@ -24,7 +24,7 @@ from pelton.tests.support.fake_cuda.driver import FakeCuda
 from pelton.tests.support.fake_cuda.shared import PTX
 from pelton.tests.support.fake_cuda.types import CUresult
 
-CHOSEN = device_plan.code_for
+CHOSEN = device_walker.code_for
 AGAIN = """test_there_and_back test_views_are_of_the_same_memory test_new_buffers test_what_the_host_cannot_do
 test_a_model_on_the_device test_checks_fail_as_on_the_host test_reports_and_messages test_buffers_are_written_there
 test_capture_and_replay test_a_capture_that_the_host_is_part_of"""
@@ -46,7 +46,7 @@ def fake() -> Generator[FakeCuda]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binding, "load", lambda: found)
         patch.setattr(device, "_pools", pools)
-        patch.setattr(device_plan, "code_for", readable)
+        patch.setattr(device_walker, "code_for", readable)
         yield found
     for pool in pools.values():
         if isinstance(pool.driver, CudaDriver):
