@@ -45,6 +45,7 @@ from pelton.passes.insert_marks import InsertMarks
 from pelton.passes.lower_groups import LowerGroups
 from pelton.passes.outline_constants import OutlineConstants, outlined
 from pelton.passes.place_on import PlaceOn
+from pelton.passes.shape_blocks import ShapeBlocks
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
@@ -84,6 +85,7 @@ def passes_for(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
         # kernels and plans
         LowerGroups(),  # loops and memory appear here; equal kernels become one
         SplitLanes(),  # one long row becomes many items, which the pool can share
+        ShapeBlocks(),  # the same for a GPU, whose blocks also take several short rows
         AssignBuffers(),  # after whatever makes a launch: it needs all of them, and every size
         InsertBarriers(GPU),  # after results came to stand where operands were; it looks at every access there is
         *([InsertMarks(options.profiling)] if options.profiling != "off" else []),  # last: nothing comes between

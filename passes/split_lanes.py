@@ -38,7 +38,7 @@ class SplitLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and not func.is_for_gpu and (found := _only_loop(func)):
+            if isinstance(func, FuncOp) and not func.is_for_gpu and (found := only_loop(func)):
                 grid, loop = found
                 heavy = any(isinstance(o, scf.ForOp) for o in loop.walk())
                 lanes = func.attributes.get("lanes")
@@ -55,7 +55,7 @@ class SplitLanes(ModulePass):
         return isinstance(items, int) and items <= self.small_grid
 
 
-def _only_loop(func: FuncOp) -> tuple[GridOp, LanesOp] | None:
+def only_loop(func: FuncOp) -> tuple[GridOp, LanesOp] | None:
     """The grid and its one loop over lanes, if that is all the kernel does."""
     grids = [o for o in func.body.block.ops if isinstance(o, GridOp | CallOp)]
     if len(grids) != 1 or not isinstance(grid := grids[0], GridOp):

@@ -82,6 +82,15 @@ def test_float_graphs(name: str, m: int, n: int) -> None:
     check(function, special(random(m, n)), random(m, n, seed=1), tolerance=tolerance)
 
 
+@pytest.mark.parametrize("shape", [(2500,), (3, 1100), (300, 8), (2, 90, 3), (130, 1), (0, 4)])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_long_rows_are_cut_and_short_ones_joined(shape: tuple[int, ...], symbolic: bool) -> None:
+    x, y = random(*shape), random(*shape, seed=1)
+    check(lambda x, y: ops.relu(x * y + x), x, y, symbolic=symbolic)
+    if not symbolic:
+        check(lambda x, y: x + y[..., :1], x, y, symbolic=False)
+
+
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200)])
 def test_norms(m: int, n: int) -> None:
     gamma, beta = random(n), random(n, seed=2)
