@@ -78,7 +78,8 @@ class CompiledModel:
 class InferenceSession:
     """Compiles and loads models. Sessions share nothing but the object cache; threads may use one at the same time.
 
-    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing.
+    `devices`: any iterable of `Device`; duplicates go, the host `CPU()` is appended where it is missing. A model that
+    uses `gpu:0` runs on the `Accelerator` of that id among them; its code is made for the least of them.
     `num_threads`: worker threads for CPU kernels, 1 to 4096; by default what `PELTON_NUM_THREADS` says, else the
     physical cores that the process may use. `custom_extensions`: where the kernels of custom ops are, for every load.
 
@@ -103,7 +104,10 @@ class InferenceSession:
 
     @property
     def devices(self) -> list[Device]:
-        """The session's devices, the host included."""
+        """The session's devices, in the order given, each once; the host is always there, last unless it was given.
+
+        A new list: changing it changes nothing.
+        """
         return list(self._devices)
 
     @property
@@ -154,12 +158,14 @@ class InferenceSession:
         """Compile `model` where needed, bind its weights, and return it ready to run.
 
         `model`: a `Graph`, or the path of a `.mlir` or `.pelton` file. `weights_registry`: name → array (anything
-        with `__dlpack__` or the array interface, on the host); extra names are ignored, arrays are not copied.
+        with `__dlpack__` or the array interface, on the host, or a Buffer); extra names are ignored. Arrays are not
+        copied, but for those of weights on a GPU, which are moved there, once.
 
         Raises RuntimeError for a path that cannot be read, a file of another format, another type of model or a
-        failed compile (which names op, user line and pass, and a script that shows it again); ValueError for a weight
-        that is missing (before compiling) or has the wrong shape or dtype, and for an environment variable that has
-        a value it cannot have; TypeError for a weight that is no array.
+        failed compile (which names op, user line and pass, and a script that shows it again), and for a GPU that the
+        session does not have or that cannot run the code; MemoryError where its memory does not suffice for the
+        weights; ValueError for a weight that is missing (before compiling) or has the wrong shape or dtype, and for an
+        environment variable that has a value it cannot have; TypeError for a weight that is no array.
         """
         if _is_artifact(model):
             return self.init(model, weights_registry=weights_registry)
@@ -187,8 +193,9 @@ class InferenceSession:
         """A model from a compiled graph, or the path of a `.pelton` file, and its weights; as often as you like.
 
         Needs no compiler: neither xDSL nor Numba is imported. Raises RuntimeError for a file that cannot be read, is
-        damaged, of another version, or made for another machine; TypeError for anything but a compiled graph; and as
-        `load` does for weights.
+        damaged, of another version, made for another machine or a later GPU, or for a GPU that the session does not
+        have; MemoryError where that lacks the memory for the weights; TypeError for anything but a compiled graph; and
+        as `load` does for weights.
         """
         if _is_artifact(compiled):
             compiled = CompiledModel(Artifact.load(compiled))

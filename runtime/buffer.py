@@ -28,7 +28,11 @@ class Buffer:
 
     `Buffer(dtype, shape, device)` is new memory, not initialised, in C order; without a device, of the host. What
     models return are buffers too. Views share the memory of what they are views of; memory lives for as long as any
-    buffer, array or DLPack capsule over it. `copy.deepcopy` and pickling copy the elements.
+    buffer, array or DLPack capsule over it. `copy.deepcopy` and pickling copy the elements, to the same device.
+
+    A buffer on a GPU has the same methods, but the host cannot look into it: what reads gives a copy, once the work
+    that the GPU was given before is done. Each method that touches its memory raises DeviceError (RuntimeError) where
+    the device does.
 
     Raises ValueError for no element type, a negative size, or a device whose memory this process cannot use; TypeError
     for a shape that is no sequence of ints, or a device that is no Device; MemoryError where memory does not suffice.
@@ -169,7 +173,7 @@ class Buffer:
 
     @property
     def address(self) -> int:
-        """Where the first element lies, as a number of bytes."""
+        """Where the first element lies, as a number of bytes; on a GPU that is a place in its memory."""
         return self._address
 
     @property
@@ -209,7 +213,7 @@ class Buffer:
         return False
 
     def to_numpy(self) -> NDArray[Any]:
-        """An array over the same memory, read-only where the buffer is.
+        """An array over the same memory, read-only where the buffer is; of a buffer on a GPU a copy of its elements.
 
         bfloat16, float8 and the 4-bit integers are arrays of the dtypes of ml_dtypes.
         """
@@ -223,14 +227,14 @@ class Buffer:
         return float(value) if self._dtype.is_float() else bool(value) if self._dtype is DType.bool else int(value)
 
     def to(self, device: Device) -> Buffer:
-        """The buffer on `device`: itself where it is there already, else a copy.
+        """The buffer on `device`: itself where it is there already, else a contiguous copy of the same shape and type.
 
         Raises TypeError for what is no Device; else as `Buffer` does.
         """
         return self if required_device(device).is_host else self.copy(device)
 
     def copy(self, device: Device | None = None) -> Buffer:
-        """A contiguous copy, in C order; without a device, where the buffer is. Raises as `Buffer` does."""
+        """A contiguous copy, in C order, on `device`; without one, where the buffer is. Raises as `Buffer` does."""
         new = Buffer(self._dtype, self._shape, device)
         new.inplace_copy_from(self)
         return new
@@ -259,7 +263,7 @@ class Buffer:
         return self._part(self._address, dtype, sizes)
 
     def inplace_copy_from(self, src: Buffer) -> None:
-        """Overwrite with the elements of a buffer of the same shape and type; the two may overlap.
+        """Overwrite with the elements of a buffer of the same shape and type, on any device; the two may overlap.
 
         Raises TypeError for what is no Buffer, ValueError for another shape or type and where this one is read-only.
         """
@@ -287,8 +291,12 @@ class Buffer:
             part.inplace_copy_from(value)
         else:
             self._require_writable()
-            number = isinstance(value, bool | int | float | np.generic)
-            part.to_numpy()[...] = Buffer.scalar(value, self._dtype).to_numpy() if number else value
+            part.to_numpy()[...] = self._assigned(value)
+
+    def _assigned(self, value: Any) -> Any:
+        """What NumPy can assign to elements of this buffer; a number has their type already."""
+        number = isinstance(value, bool | int | float | np.generic)
+        return Buffer.scalar(value, self._dtype).to_numpy() if number else value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one.
@@ -306,7 +314,7 @@ class Buffer:
         return export_array(self.to_numpy(), self._dtype, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Device type and id, as DLPack numbers them: (1, 0), the host."""
+        """Device type and id, as DLPack numbers them: (1, 0), the host, or (2, id), a GPU."""
         return (1, 0)
 
     def __deepcopy__(self, memo: object) -> Buffer:

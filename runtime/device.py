@@ -70,7 +70,10 @@ class Device:
         }
 
     def can_access(self, other: Device) -> bool:
-        """Whether kernels here may use the other device's memory directly. Raises TypeError for what is no Device."""
+        """Whether kernels here may use the other device's memory directly: today only their own device's.
+
+        Raises TypeError for what is no Device.
+        """
         if not isinstance(other, Device):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"can_access takes a Device, got {type(other).__name__}")
         return self == other
@@ -118,9 +121,13 @@ class CPU(Device):
 
 
 class Accelerator(Device):
-    """A GPU; -1 means the default, which is 0. `Accelerator.emulated()` needs none.
+    """An NVIDIA GPU; -1 means the default, which is 0. `Accelerator.emulated()` needs none.
 
-    Raises RuntimeError that says what was looked for where there is no such GPU, TypeError for an id that is no int.
+    Objects for one GPU are equal, and share its memory, its code and the one queue of its work: what is given to a GPU
+    is done in that order, while the host goes on. Kernels' faults are raised by the call that learns of them.
+
+    Raises RuntimeError that says what was looked for where there is no such GPU, or no driver or binding to reach it
+    by; TypeError for an id that is no int.
     """
 
     __slots__ = ("pool",)
@@ -146,8 +153,9 @@ class Accelerator(Device):
 
     @staticmethod
     def emulated(cc: tuple[int, int] = (9, 0), id: int = 0) -> Accelerator:
-        """A GPU of compute capability `cc` that is not there: its code runs on the host, slowly and with every access
-        checked. It takes the place of GPU `id` in graphs; two calls with equal arguments give one device.
+        """A GPU of compute capability `cc`, (major, minor), that is not there: its code runs on the host, slowly and
+        with every access checked. It takes the place of GPU `id` in graphs; two calls with equal arguments give one
+        device. It has 4 GiB, of which the host gives what is used.
 
         Raises TypeError for what is no pair of ints, or an id that is no int; ValueError for a capability below (7, 5)
         or a negative id.
@@ -171,12 +179,18 @@ class Accelerator(Device):
 
     @property
     def stats(self) -> Mapping[str, int]:
-        """Memory in bytes, now: `total_memory` and `free_memory`, what waits to be used again included."""
+        """Memory in bytes, now: `total_memory` and `free_memory`, what waits to be used again included.
+
+        Raises DeviceError (RuntimeError) where the device is lost.
+        """
         driver = self.driver
         return {"total_memory": driver.total_memory, "free_memory": driver.free_memory + self.pool.waiting}
 
     def synchronize(self) -> None:
-        """Wait for the work in flight. Raises DeviceError (RuntimeError) for what went wrong with it."""
+        """Wait for all work that the device was given.
+
+        Raises DeviceError (RuntimeError) for what went wrong with it, and DeviceLost, which is one, from then on.
+        """
         self.driver.synchronize()
 
 

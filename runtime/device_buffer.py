@@ -94,7 +94,7 @@ class DeviceBuffer(Buffer):
             return
         self._require_writable()
         host = np.empty(part.shape, part.dtype.to_numpy())
-        host[...] = value
+        host[...] = self._assigned(value)
         part._write(host)
 
     def __dlpack__(self, **options: Any) -> NoReturn:

@@ -102,6 +102,16 @@ def test_views_are_of_the_same_memory(gpu: Accelerator) -> None:
     assert np.array_equal(buffer.view(DType.int32).to_numpy(), array.view(np.int32))
 
 
+@pytest.mark.parametrize(("value", "dtype"), [(2.5, DType.int8), (300, DType.int8), (-1, DType.uint8), (1e40, F32)])
+def test_numbers_that_a_type_cannot_hold(gpu: Accelerator, value: float, dtype: DType) -> None:
+    """As on the host, and what was there stays."""
+    for place in (CPU(), gpu):
+        buffer = Buffer.zeros((2,), dtype, place)
+        with pytest.raises(ValueError, match=r"cannot be a"):
+            buffer[0] = value
+        assert not buffer.to_numpy().any()
+
+
 def test_new_buffers(gpu: Accelerator) -> None:
     assert not Buffer.zeros((2, 3), DType.int32, gpu).to_numpy().any()
     assert Buffer.scalar(2.5, F32, gpu).item() == 2.5 and Buffer.scalar(2.5, F32, gpu).device == gpu
@@ -145,6 +155,15 @@ def test_a_model_on_the_device(gpu: Accelerator, weight: DeviceRef) -> None:
         (out,) = model.execute(here(x, gpu), here(np.array([n - 1, 0, -1]), gpu))
         assert out.device == gpu
         np.testing.assert_allclose(out.to_numpy(), softmax(x * WEIGHTS["w"] + 1)[[n - 1, 0, -1]], 1e-6)
+
+
+def test_a_weight_that_is_there_already(gpu: Accelerator) -> None:
+    before = here(WEIGHTS["w"], gpu)
+    free = gpu.stats["free_memory"]
+    model = InferenceSession([gpu]).load(softmaxed(), weights_registry={"w": before})
+    assert gpu.stats["free_memory"] == free, "it is the caller's memory, not a copy"
+    (out,) = model.execute(here(values(3, 4), gpu), here(np.array([1]), gpu))
+    np.testing.assert_allclose(out.to_numpy(), softmax(values(3, 4) * WEIGHTS["w"] + 1)[[1]], 1e-6)
 
 
 def test_two_devices_in_one_graph(gpu: Accelerator) -> None:
