@@ -17,7 +17,7 @@ from pelton.runtime.device import Accelerator
 from pelton.runtime.device_graph import DeviceGraph, Span, captured
 from pelton.runtime.device_memory import DeviceMemory
 from pelton.runtime.device_walker import STATUS_WORDS, DeviceFrame, DeviceWalker, Work
-from pelton.runtime.launches import BOUND, INPUT, OUTPUT, SCRATCH, Recording
+from pelton.runtime.launches import BOUND, INPUT, OUTPUT, SCRATCH, LaunchRecord, Recording
 from pelton.runtime.messages import Places
 from pelton.runtime.plan import NO_PLACES, Runner
 from pelton.runtime.walker import EMPTY, Frame, Layout, Shapes, Walker
@@ -89,6 +89,12 @@ class DeviceRunner(Runner):
         if not stopped and self._says:
             self._messages.drain(frame)
         return stopped
+
+    def _launches(self, frame: Frame) -> tuple[LaunchRecord, ...]:
+        """As `Runner`, where the walk is what is repeated."""
+        names = self._program.kernels
+        blocks = {names[k]: code.threads for work in self._works for k, (_, code) in work.functions.items()}
+        return tuple(r._replace(block=(blocks.get(r.kernel, 1), 1, 1)) for r in super()._launches(frame))
 
     def _spans(self, frame: DeviceFrame, addresses: Sequence[int], outputs: Sequence[Buffer]) -> list[Span]:
         """What the memory is that launches are given, by address."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from pelton.program import Op, Program, instructions
+from pelton.program import Arena, Op, Program, instructions
 from pelton.runtime.buffer import Buffer
 from pelton.support.errors import PeltonError
 
@@ -91,7 +91,10 @@ def launches_of(program: Program, words: Sequence[int], values: Sequence[int], g
             case Op.LAUNCH, (kernel, _, items, _, _, *slots):
                 arguments = tuple(argument(slot) for slot in slots)
                 records.append(LaunchRecord(program.kernels[kernel], (values[items], 1, 1), arguments))
-            case Op.COPY, (target, source, size):
+            case Op.DEVICE_LAUNCH, (_, kernel, _, items, _, *slots):
+                arguments = tuple(argument(slot) for slot in slots)
+                records.append(LaunchRecord(program.kernels[kernel], (values[items], 1, 1), arguments))
+            case (Op.COPY, (target, source, size)) | (Op.TRANSFER, (_, target, _, source, size)):
                 arguments = (argument(target), argument(source), argument(size))
                 records.append(LaunchRecord(COPY, (values[size], 1, 1), arguments))
             case Op.ADD | Op.SUB, (result, a, b) if a in origins or b in origins:
@@ -110,6 +113,9 @@ def _origins(program: Program, given: int) -> dict[int, tuple[str, int, int]]:
         origins[output.pointer] = (OUTPUT, number, output.pointer)
     if program.arena is not None:
         origins[program.arena.pointer] = (SCRATCH, 0, program.arena.pointer)
+    for arena in program.elsewhere:
+        if isinstance(arena, Arena):
+            origins[arena.pointer] = (SCRATCH, arena.device, arena.pointer)
     return origins
 
 

@@ -306,6 +306,9 @@ def test_a_capture_that_the_host_is_part_of(gpu: Accelerator) -> None:
     model = InferenceSession([gpu]).load(graph)
     x = Buffer.from_numpy(np.ones(4, np.float32))
     (out,) = model.capture(5, x)
+    launches = model.launches(x)
+    assert [launch.kernel for launch in launches] == ["copy", "mul", "copy"]
+    assert launches[1].block[0] > 1 and [argument.kind for argument in launches[0].arguments][1] == "input"
     x.to_numpy()[:] = 3
     model.replay(5, x)
     assert out.to_numpy().tolist() == [6] * 4
