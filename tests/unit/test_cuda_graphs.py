@@ -72,7 +72,8 @@ GRAPHS: dict[str, tuple[Callable[[Any, Any], Any], float]] = {
     "concat": (lambda x, y: ops.concat([x, y], axis=1), 0),
     "softmax0": (lambda x, y: ops.softmax(x, axis=0), 2e-6),
 }
-SIZES = [(0, 3), (1, 1), (2, 33), (3, 200)]
+SIZES = [(0, 3), (1, 1), (2, 33), (11, 200), (2, 1100)]
+"""The last two: more rows, and more elements of a thread, than NVVM unrolls."""
 
 
 @pytest.mark.parametrize(("m", "n"), SIZES)
@@ -91,7 +92,7 @@ def test_long_rows_are_cut_and_short_ones_joined(shape: tuple[int, ...], symboli
         check(lambda x, y: x + y[..., :1], x, y, symbolic=False)
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200)])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200), (2, 1100)])
 def test_norms(m: int, n: int) -> None:
     gamma, beta = random(n), random(n, seed=2)
     check(lambda x, g, b: ops.layer_norm(x, g, b, 1e-5), random(m, n), gamma, beta, tolerance=3e-6)
@@ -147,6 +148,11 @@ def test_bools_and_casts() -> None:
 def test_movement_and_indexing() -> None:
     x = random(2, 3, 40)
     check(lambda x: ops.permute(x, [2, 0, 1]), x)
+    check(lambda x: ops.permute(x, [2, 0, 1]), random(35, 2, 70))
+    check(lambda x: x[:, ::-1], random(2, 1100))
+    check(lambda x: ops.broadcast_to(x[:, 0:1], [2, 1100]), random(2, 5), symbolic=False)
+    check(lambda x, i: ops.gather(x, i, axis=1), random(2, 6, 300), whole(9, low=-6, high=6))
+    check(lambda x, i: ops.gather(x, i, axis=1), random(2, 40), whole(1100, low=-40, high=40))
     check(lambda x: ops.reshape(x, [6, 40])[1:5, ::3], x, symbolic=False)
     check(lambda x: ops.broadcast_to(x[:, 0:1, :], [2, 5, 40]), x, symbolic=False)
     check(lambda x, i: ops.gather(x, i, axis=1), x, whole(7, low=-3, high=3))
@@ -192,7 +198,7 @@ def test_graphs_that_store(seed: int) -> None:
     """Whole numbers, so that every bit agrees: what is returned, and what the buffers hold."""
     graph = random_buffers.generate(seed)
     module = lowered(graph.module)
-    for sizes in ({"n": 5, "m": 6}, {"n": 40, "m": 3}):
+    for sizes in ({"n": 5, "m": 6}, {"n": 40, "m": 3}, {"n": 3, "m": 1100}):
         given, meant = (random_buffers.arrays(graph, sizes, seed) for _ in range(2))
         want = interpret(graph.module, meant, graph.constants)
         got = run_plan(module, given, graph.constants)

@@ -15,7 +15,8 @@ from pelton.dialects.nn.matmul import PART
 from pelton.runtime.emulator import OutOfBounds, Race
 from pelton.tests.support import cuda
 
-SIZES = [(0, 0), (0, 5), (1, 1), (3, 0), (1, 31), (3, 32), (5, 33), (2, 300)]
+SIZES = [(0, 0), (0, 5), (1, 1), (3, 0), (1, 31), (3, 32), (5, 33), (2, 300), (4, 1100)]
+"""The last: threads have eight or nine elements, more than NVVM unrolls."""
 BF16 = np.dtype(ml_dtypes.bfloat16)
 Array = np.ndarray
 
@@ -80,6 +81,7 @@ def test_softmax(m: int, n: int) -> None:
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_reductions_of_floats(m: int, n: int) -> None:
     x, y = random(m, n), np.full((m, 4), 7, np.float32)
+    x = np.copysign(np.exp(x / 2), random(n, m).T).astype(np.float32)  # products of long rows stay far from 0
     cuda.run("reduce_f32", m, [x, y], m, n)
     wide = x.astype(np.float64)
     want = [wide.sum(1), wide.prod(1), wide.max(1, initial=-np.inf), wide.min(1, initial=np.inf)]
@@ -103,7 +105,7 @@ def test_reductions_keep_nan_and_order_zeros() -> None:
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_reductions_of_integers(m: int, n: int) -> None:
     rng = np.random.default_rng(n)
-    x, y = rng.integers(-(2**63), 2**63, (m, n)), np.full((m, 4), 7)
+    x, y = rng.integers(-(2**63), 2**63, (m, n)) | 1, np.full((m, 4), 7)  # products of many even numbers are 0
     cuda.run("reduce_i64", m, [x, y], m, n)
     limits = np.iinfo(np.int64)
     want = [x.sum(1), x.prod(1), x.max(1, initial=limits.min), x.min(1, initial=limits.max)]
@@ -122,11 +124,13 @@ def test_reductions_within_a_warp(m: int, n: int) -> None:
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_reductions_of_bools(m: int, n: int) -> None:
     x, y = random(m, n) > 0.4 - m * 0.2, np.zeros((m, 2), np.bool_)
+    x[:1], x[1:2], x[2:3] = True, False, True
+    x[1:3, -1:] = ~x[1:3, -1:]  # rows that one element decides
     cuda.run("any_all", m, [x, y], m, n)
     np.testing.assert_array_equal(y, np.stack([x.any(1), x.all(1)], 1))
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 300), (2, 129)])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 300), (2, 129), (2, 1100)])
 def test_halves_in_memory(m: int, n: int) -> None:
     x, g, y = random(m, n).astype(BF16), random(n).astype(np.float16), np.zeros((m, n), BF16)
     cuda.run("layer_norm", m, [x, g, y], m, n)
@@ -136,7 +140,7 @@ def test_halves_in_memory(m: int, n: int) -> None:
     assert ulps(y, want) <= 1.01
 
 
-@pytest.mark.parametrize("n", [0, 1, 5, 129])
+@pytest.mark.parametrize("n", [0, 1, 5, 129, 700])
 def test_conversions_and_guarded_division(n: int) -> None:
     special = np.array([0, -0.0, 0.5, -1.5, 2.5, 1e10, -1e30, np.nan, np.inf, -np.inf, 65504, 65520, 1e-8, 3.3e38])
     limits = np.iinfo(np.int32)
@@ -247,7 +251,7 @@ def test_a_long_product_is_the_sum_of_its_parts() -> None:
     np.testing.assert_array_equal(product(0, 2100), parts[0] + parts[1] + parts[2])
 
 
-@pytest.mark.parametrize(("b", "m", "k", "n"), [(1, 1, 1, 1), (3, 5, 19, 21)])
+@pytest.mark.parametrize(("b", "m", "k", "n"), [(1, 1, 1, 1), (3, 5, 19, 21), (2, 40, 19, 70)])
 def test_batched_matmul_of_packed_halves(b: int, m: int, k: int, n: int) -> None:
     a, w = random(b, m, k).astype(np.float16), random(b, k, n).astype(np.float16)
     panels = -(-n // 8)

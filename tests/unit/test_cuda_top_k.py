@@ -62,8 +62,10 @@ def test_every_kind_of_key(dtype: Any, short_chunks: int) -> None:
 
 
 def test_rising_rows_fill_the_room_between_two_sorts(short_chunks: int) -> None:
-    """Every later element beats what was kept: candidates never fit twice."""
-    check(np.arange(4 * short_chunks + 3, dtype=np.float32).reshape(1, -1), 50, old=False)
+    """Every later element beats what was kept: candidates never fit twice. In falling rows it does for `bottom_k`."""
+    rising = np.arange(4 * short_chunks + 3, dtype=np.float32).reshape(1, -1)
+    check(rising, 50, old=False)
+    check(rising[:, ::-1].copy(), 50, old=False)
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["new", "old"])

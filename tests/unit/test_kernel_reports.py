@@ -75,10 +75,17 @@ def test_compiled_rows(target: Any, m: int, n: int, wrong: int) -> None:
     assert wrong == 0 or wanted[-1][0] == wanted[-1][3] == 1
 
 
+@pytest.mark.parametrize("order", ["as they are", "backwards", "one kind"])
 @pytest.mark.parametrize(("m", "n", "wrong"), CASES)
-def test_ptx_rows(m: int, n: int, wrong: int) -> None:
+def test_ptx_rows(m: int, n: int, wrong: int, order: str) -> None:
+    """Backwards, the other check fails first; with one kind of failure, many threads of a step want to be first."""
     source = cuda_source(cuda.functions(TEXT)["judge"])
     given, wanted = (inputs(m, n, wrong, 3) for _ in range(2))
+    for arrays in (given, wanted):
+        if order == "one kind":
+            arrays[2][:] = 0
+        for array in arrays[:3] if order == "backwards" else ():
+            array[:] = array[::-1, ::-1].copy()
     want = run_kernel(kernel_functions(TEXT)["judge"], wanted, [m, n])
     site, index, _ = cuda.launch(source, compile_ptx(source), m, given, [m, n])
     assert words(given[-1]) == words(wanted[-1])
