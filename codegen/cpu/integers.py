@@ -83,8 +83,12 @@ def truncmod(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def _crosses(remainder: Value, y: Value) -> Value:
-    """Where rounding towards 0 and rounding down differ."""
-    return remainder.differs(0) & ((remainder ^ y) < 0)
+    """-1 where rounding towards 0 and rounding down differ, else 0. For y = 0 the remainder must be 0.
+
+    Made of sign bits: from a sum of a quotient and a truth value LLVM's assembler for AVX-512 may never return.
+    """
+    last = y.element.bits - 1
+    return ((remainder ^ y) >> last) & ((remainder | -remainder) >> last)
 
 
 def floordiv(e: Emitter, x: Value, y: Value) -> Value:
@@ -92,8 +96,8 @@ def floordiv(e: Emitter, x: Value, y: Value) -> Value:
     quotient = truncdiv(e, x, y)
     if x.element.kind == "uint":
         return quotient
-    down = _crosses(x - quotient * y, y) & y.differs(0)
-    return e.select(down, quotient - 1, quotient)
+    remainder = e.select(y.equals(0), x.constant(0), x - quotient * y)
+    return quotient + _crosses(remainder, y)
 
 
 def floormod(e: Emitter, x: Value, y: Value) -> Value:
@@ -101,7 +105,7 @@ def floormod(e: Emitter, x: Value, y: Value) -> Value:
     remainder = truncmod(e, x, y)
     if x.element.kind == "uint":
         return remainder
-    return e.select(_crosses(remainder, y), remainder + y, remainder)
+    return remainder + (_crosses(remainder, y) & y)
 
 
 def order_key(e: Emitter, x: Value) -> Value:
