@@ -34,7 +34,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test $(VENV)/.demo
 	@failed=""; \
-	$(BIN)/python -m pytest || failed=" pytest"; \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 8 --dist worksteal || failed=" pytest"; \
 	$(MAKE) --no-print-directory check || failed="$$failed check"; \
 	if [ -n "$$failed" ]; then echo "make test: FAILED:$$failed"; exit 1; fi; \
 	echo "make test: everything passed"
