@@ -4,7 +4,8 @@ Enters: a `kernel.call @matmul`. Leaves: its operands, sizes and tile, to `codeg
 the loops, and the number of items, to whoever launches the kernel.
 
 A block has 256 threads. Each element of the result is one chain in the order of k, whatever the tile: so the choice of
-a tile, which may look at the number of rows, changes no bit.
+a tile, which may look at the number of rows, changes no bit. Where the rows are known at run time only, a kernel has
+two tiles as wide as each other, the lower one for few rows.
 """
 
 from __future__ import annotations
@@ -68,6 +69,17 @@ def tile_for(batch: Dim, rows: Dim, columns: Dim, element: int) -> Tile:
     return Tile(64, 64, 16, 4, 4, "larger ones might leave multiprocessors without any")
 
 
+def few_tile(rows: Dim, tile: Tile) -> Tile | None:
+    """The tile for runs of few rows, beside that of `tile_for`; None where the number of rows is known.
+
+    A slab of the left operand has one element for each thread.
+    """
+    if isinstance(rows, int):
+        return None
+    wide, depth = FEW_ROWS * tile.columns // BLOCK_THREADS, BLOCK_THREADS // FEW_ROWS
+    return Tile(FEW_ROWS, tile.columns, depth, 1, wide, f"in runs of at most {FEW_ROWS} rows")
+
+
 @dataclass(frozen=True)
 class Product:
     """`[batch?, rows, depth] @ [batch?, depth, columns]`; the right operand may stand in panels of `width` columns."""
@@ -100,6 +112,11 @@ class Product:
     def tile(self) -> Tile:
         """What a block makes."""
         return tile_for(*self.sizes, max(bytes_of(self.left.elem), 4))
+
+    @property
+    def few(self) -> Tile | None:
+        """What it makes in a run of few rows, where that is another tile."""
+        return few_tile(self.sizes[1], self.tile)
 
     @property
     def items(self) -> Dim:

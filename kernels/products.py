@@ -15,7 +15,7 @@ from pelton.dialects.nn.matmul import PART
 from pelton.dialects.types import bytes_of, dtype_name
 from pelton.kernels.choices import Candidate, Estimate
 from pelton.kernels.matmul import ROWS, panels_of
-from pelton.kernels.matmul_cuda import tile_for
+from pelton.kernels.matmul_cuda import few_tile, tile_for
 from pelton.kernels.tiles import TILE
 
 MATMUL = "matmul"
@@ -45,7 +45,9 @@ def _tiles_cuda(op: MatmulOp) -> Candidate:
     """`matmul` on a GPU: a tile of the result per block."""
     sizes = (*_rows(op), op.result_type.shape[-1])
     tile = tile_for(*sizes, max(bytes_of(op.result_type.dtype), 4))
-    return Candidate(MATMUL, _cost(op, tile.items(*sizes)), "", f"{tile}; {tile.why}{_parts(op)}")
+    few = few_tile(sizes[1], tile)
+    reason = f"{tile}; {tile.why}{f'; {few}, {few.why}' if few else ''}{_parts(op)}"
+    return Candidate(MATMUL, _cost(op, tile.items(*sizes)), "", reason)
 
 
 def _parts(op: MatmulOp) -> str:

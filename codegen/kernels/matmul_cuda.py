@@ -9,12 +9,17 @@ A turn of the loop loads the next slab into registers, adds the products of the 
 way, and puts the loaded elements into the other half of the shared memory: so there is one barrier a turn. The left
 slab stands transposed, so that a thread's rows are neighbours, with a pitch that spreads a row over the banks. At the
 end the accumulators pass through shared memory, so that the epilogue is written once and stores whole rows.
+
+Where the number of rows is known at run time only, all but the epilogue is printed twice: for the tile that most runs
+take, and for a lower one, which those of few rows take.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 
 from pelton.codegen.cuda.printer import CudaPrinter, Schedule
 from pelton.codegen.spelling import convert, register_name
@@ -28,42 +33,46 @@ from pelton.kernels.matmul_cuda import BLOCK_THREADS, Product, Tile, product_of
 _PAD = 4
 """Elements between the rows of a tile: reads of four stay aligned, and neighbours in a column change banks."""
 
-_TEXT = """\
+_PLACE = """\
 mm_columns = ({n} + {last_column}) // {columns}
 mm_tiles = ({m} + {last_row}) // {rows} * mm_columns
 mm_item = lo + cuda.blockIdx.x
 {batch}
 mm_top = mm_item % mm_tiles // mm_columns * {rows}
 mm_side = mm_item % mm_columns * {columns}
+mm_jb = mm_side + (tid & {last_column})"""
+
+_SUMS = """\
 mm_y = (tid >> {across}) * {high}
 mm_x = (tid & {last_across}) * {wide}
 mm_la = tid & {last_depth}
 mm_ra = tid >> {depth_bits}
 mm_lb = tid >> {column_bits}
-mm_jb = mm_side + (tid & {last_column})
 mm_put = 0
 for mm_k in range(0, {k} + {depth}, {depth}):
     mm_ka = mm_k + mm_la
     for mm_r in range({loads_a}):
         mm_ia = mm_top + mm_ra + mm_r * {step_a}
-        mm_pa[mm_r] = {a} if mm_ia < {m} and mm_ka < {k} else {acc}(0)
+        mm_pa{few}[mm_r] = {a} if mm_ia < {m} and mm_ka < {k} else {acc}(0)
     for mm_r in range({loads_b}):
         mm_kb = mm_k + mm_lb + mm_r * {step_b}
-        mm_pb[mm_r] = {b} if mm_kb < {k} and mm_jb < {n} else {acc}(0)
+        mm_pb{few}[mm_r] = {b} if mm_kb < {k} and mm_jb < {n} else {acc}(0)
     if mm_k > 0:
         mm_l = {slab} - mm_put + mm_y
         mm_r = {slab} - mm_put + {left} + mm_x
         for mm_q in range({depth}):
-            tile_madd(mm_acc, {high}, {wide}, mm_s, mm_l + mm_q * {pitch}, mm_r + mm_q * {columns})
+            tile_madd(mm_acc{few}, {high}, {wide}, mm_s, mm_l + mm_q * {pitch}, mm_r + mm_q * {columns})
         {fold_part}
     for mm_r in range({loads_a}):
-        mm_s[mm_put + mm_la * {pitch} + mm_ra + mm_r * {step_a}] = mm_pa[mm_r]
+        mm_s[mm_put + mm_la * {pitch} + mm_ra + mm_r * {step_a}] = mm_pa{few}[mm_r]
     for mm_r in range({loads_b}):
-        mm_s[mm_put + {left} + tid + mm_r * {threads}] = mm_pb[mm_r]
+        mm_s[mm_put + {left} + tid + mm_r * {threads}] = mm_pb{few}[mm_r]
     mm_put = {slab} - mm_put
     cuda.syncthreads()
 {fold}
-tile_put(mm_{whole}, {high}, {wide}, mm_s, mm_y * {result} + mm_x, {result})
+tile_put({whole}, {high}, {wide}, mm_s, mm_y * {result} + mm_x, {result})"""
+
+_STORE = """\
 cuda.syncthreads()
 for mm_e in range(tid, {size}, T):
     mm_i = mm_top + (mm_e >> {column_bits})
@@ -75,21 +84,76 @@ for mm_e in range(tid, {size}, T):
 def write(printer: CudaPrinter, op: CallOp) -> None:
     """The lines of one product, the epilogue at their end."""
     product = product_of(op)
-    tile = product.tile
+    tile, few = product.tile, product.few
     element = register_name(product.left.elem)
     acc = "f32" if element in ("f16", "bf16") else element
+    text = _Text(printer, op, product, acc)
     printer.head("tid = i64(cuda.threadIdx.x)")
-    printer.head(f"mm_s = tile_{acc}({_shared(tile)})")
-    counts = {"acc": tile.high * tile.wide, "pa": _loads(tile.rows, tile), "pb": _loads(tile.columns, tile)}
-    for name, count in counts.items():
-        printer.head(f"mm_{name} = zeros_{acc}({count})")
-    if _in_parts(product):
-        printer.head(f"mm_sum = sums_{acc}({counts['acc']})")
-    for line in _lines(printer, op, product, acc):
-        printer.line(line)
+    printer.head(f"mm_s = tile_{acc}({max(_shared(t) for t in (tile, few) if t)})")
+    text.lines(_PLACE, tile)
+    if few:
+        printer.line(f"if {text.m} <= {few.rows}:")
+        with printer.indented():
+            text.sums(few, "_few")
+        printer.line("else:")
+    with printer.indented() if few else nullcontext():
+        text.sums(tile)
+    size = f"{tile.rows * tile.columns}"
+    if few:
+        size = f"{few.rows * tile.columns} if {text.m} <= {few.rows} else {size}"
+    text.lines(_STORE, tile, size=size)
     value = convert(Term("mm_value"), acc, register_name(op.body.block.args[0].type))
     with printer.indented(), printer.indented():
         printer.epilogue(op, value, [Term(t) for t in (["mm_batch"] if product.batched else []) + ["mm_i", "mm_j"]])
+
+
+@dataclass(frozen=True)
+class _Text:
+    """The texts above, filled in for one product."""
+
+    printer: CudaPrinter
+    op: CallOp
+    product: Product
+    acc: str
+
+    @property
+    def m(self) -> str:
+        """The number of rows."""
+        return self.printer.dim(self.product.space[-2]).at(MUL)
+
+    def sums(self, tile: Tile, few: str = "") -> None:
+        """The accumulators of a tile, computed and put into shared memory. `few` ends the names of its arrays."""
+        counts = {"acc": tile.high * tile.wide, "pa": _loads(tile.rows, tile), "pb": _loads(tile.columns, tile)}
+        for name, count in counts.items():
+            self.printer.head(f"mm_{name}{few} = zeros_{self.acc}({count})")
+        whole, fold, fold_part = f"mm_acc{few}", "", ""
+        if _in_parts(self.product):
+            whole = f"mm_sum{few}"
+            self.printer.head(f"{whole} = sums_{self.acc}({counts['acc']})")
+            kept = "" if self.product.partial is None else f"_{register_name(self.product.partial)}"
+            fold = f"tile_fold{kept}({whole}, mm_acc{few}, {counts['acc']})"
+            fold_part = f"if mm_k & {PART - 1} == 0 and mm_k < {{k}}:\n            {fold}"
+        self.lines(_SUMS.replace("{fold_part}", fold_part), tile, few=few, whole=whole, fold=fold)
+
+    def lines(self, text: str, tile: Tile, **more: str) -> None:
+        """A text for one tile."""
+        printer, op, product, acc = self.printer, self.op, self.product, self.acc
+        n, k = (printer.dim(d).at(MUL) for d in (product.space[-1], product.left.shape[-1]))
+        left, across = tile.depth * _pitch(tile), tile.columns // tile.wide
+        whole = text.format(
+            m=self.m, k=k, n=n, acc=acc, threads=BLOCK_THREADS,
+            rows=tile.rows, columns=tile.columns, depth=tile.depth, high=tile.high, wide=tile.wide,
+            last_row=tile.rows - 1, last_column=tile.columns - 1, last_depth=tile.depth - 1, last_across=across - 1,
+            column_bits=_bits(tile.columns), depth_bits=_bits(tile.depth), across=_bits(across),
+            pitch=_pitch(tile), left=left, slab=left + tile.depth * tile.columns, result=tile.columns + _PAD,
+            loads_a=_loads(tile.rows, tile), loads_b=_loads(tile.columns, tile),
+            step_a=BLOCK_THREADS // tile.depth, step_b=BLOCK_THREADS // tile.columns,
+            a=_element(printer, op, 0, _left(product), acc), b=_element(printer, op, 1, _right(product), acc),
+            batch="mm_batch = mm_item // mm_tiles" if product.batched else "", **more,
+        )  # fmt: skip
+        for line in whole.splitlines():
+            if line.strip():
+                printer.line(line)
 
 
 def _in_parts(product: Product) -> bool:
@@ -108,28 +172,6 @@ def _shared(tile: Tile) -> int:
     return max(2 * slab, tile.rows * (tile.columns + _PAD))
 
 
-def _lines(printer: CudaPrinter, op: CallOp, product: Product, acc: str) -> list[str]:
-    tile, (m, n, k) = product.tile, (printer.dim(d) for d in (*product.space[-2:], product.left.shape[-1]))
-    left, across = tile.depth * _pitch(tile), tile.columns // tile.wide
-    fold = ""
-    if _in_parts(product):
-        kept = "" if product.partial is None else f"_{register_name(product.partial)}"
-        fold = f"tile_fold{kept}(mm_sum, mm_acc, {tile.high * tile.wide})"
-    text = _TEXT.format(
-        m=m.at(MUL), k=k.at(MUL), n=n.at(MUL), acc=acc, threads=BLOCK_THREADS,
-        rows=tile.rows, columns=tile.columns, depth=tile.depth, high=tile.high, wide=tile.wide,
-        last_row=tile.rows - 1, last_column=tile.columns - 1, last_depth=tile.depth - 1, last_across=across - 1,
-        column_bits=_bits(tile.columns), depth_bits=_bits(tile.depth), across=_bits(across),
-        pitch=_pitch(tile), left=left, slab=left + tile.depth * tile.columns, result=tile.columns + _PAD,
-        loads_a=_loads(tile.rows, tile), loads_b=_loads(tile.columns, tile), size=tile.rows * tile.columns,
-        step_a=BLOCK_THREADS // tile.depth, step_b=BLOCK_THREADS // tile.columns,
-        a=_element(printer, op, 0, _left(product), acc), b=_element(printer, op, 1, _right(product), acc),
-        batch="mm_batch = mm_item // mm_tiles" if product.batched else "", whole="sum" if fold else "acc", fold=fold,
-        fold_part=f"if mm_k & {PART - 1} == 0 and mm_k < {k.at(MUL)}:\n            {fold}" if fold else "",
-    )  # fmt: skip
-    return [line for line in text.splitlines() if line.strip()]
-
-
 def _loads(across: int, tile: Tile) -> int:
     """How many elements of a slab a thread loads."""
     return across * tile.depth // BLOCK_THREADS
@@ -139,7 +181,15 @@ def _bits(power: int) -> int:
     return power.bit_length() - 1
 
 
-_NAMES = frozenset((*re.findall(r"mm_\w+", _TEXT), "mm_batch", "mm_sum"))
+_ARRAYS = ("mm_acc", "mm_pa", "mm_pb", "mm_sum")
+_NAMES = frozenset(
+    (
+        *re.findall(r"mm_\w+", _PLACE + _SUMS + _STORE),
+        "mm_batch",
+        *_ARRAYS,
+        *(f"{name}_few" for name in _ARRAYS),
+    )
+)
 MATMUL = Schedule(BLOCK_THREADS, write, _NAMES)
 
 

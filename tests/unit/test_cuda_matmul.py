@@ -54,7 +54,8 @@ def test_every_tile_gives_the_bits_of_one_chain(
     assert high(rows) == expected
     a, b = random(rows, 150), random(150, 70)
     np.testing.assert_array_equal(product(a, b), chain(a, b))
-    np.testing.assert_array_equal(product(a[:3], b, symbolic=True), chain(a[:3], b))
+    for few in (1, 3, 8, 9):
+        np.testing.assert_array_equal(product(a[:few], b, symbolic=True), chain(a[:few], b))
 
 
 @pytest.mark.parametrize("rows", [2, 66])
@@ -63,6 +64,15 @@ def test_other_floats(dtype: Any, tolerance: float, rows: int) -> None:
     a, b = random(rows, 70, dtype=dtype), random(70, 34, dtype=dtype)
     want = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(product(a, b).astype(np.float64), want, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("rows", [8, 9])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_of_a_batch_give_the_same_bits_as_many(dtype: Any, rows: int) -> None:
+    """A long K, so that there are parts; which rows a run has decides which tile it takes."""
+    a, b = random(2, rows, PART + 9, dtype=dtype), random(2, PART + 9, 70, dtype=dtype)
+    many = np.concatenate([a, random(2, 60, PART + 9, dtype=dtype)], axis=1)
+    np.testing.assert_array_equal(product(a, b, symbolic=True), product(many, b, symbolic=True)[:, :rows])
 
 
 def test_batches_of_transposed_operands_with_an_epilogue() -> None:

@@ -110,10 +110,16 @@ kernel.func @exchange(%x : !kernel.buf<[64], bf16>, %y : !kernel.buf<[64], f32>)
   }
 }
 
-// A hand schedule: a turn loads the next slab, adds the products of the one before, and stores what it loaded. The epilogue stands once.
+// A hand schedule: a turn loads the next slab, adds the products of the one before, and stores what it loaded. The epilogue stands once,
+// all else twice: for runs of few rows, and for others.
 
 // CHECK:      def linear(a, w, bias, y, m, k, n, lo, hi, ctx):
+// CHECK:          mm_acc_few = zeros_f32(2)
 // CHECK:          mm_acc = zeros_f32(16)
+// CHECK:          if m <= 8:
+// CHECK:                      tile_madd(mm_acc_few, 1, 2, mm_s, mm_l + mm_q * 12, mm_r + mm_q * 64)
+// CHECK:              tile_put(mm_sum_few, 1, 2, mm_s, mm_y * 68 + mm_x, 68)
+// CHECK-NEXT:     else:
 // CHECK:          for mm_k in range(0, k + 16, 16):
 // CHECK:              for mm_r in range(4):
 // CHECK:                  mm_pa[mm_r] = a[mm_ia * k + mm_ka] if mm_ia < m and mm_ka < k else f32(0)
@@ -126,7 +132,7 @@ kernel.func @exchange(%x : !kernel.buf<[64], bf16>, %y : !kernel.buf<[64], f32>)
 // CHECK-NEXT:     tile_fold(mm_sum, mm_acc, 16)
 // CHECK-NEXT:     tile_put(mm_sum, 4, 4, mm_s, mm_y * 68 + mm_x, 68)
 // CHECK-NEXT:     cuda.syncthreads()
-// CHECK-NEXT:     for mm_e in range(tid, 4096, T):
+// CHECK-NEXT:     for mm_e in range(tid, 512 if m <= 8 else 4096, T):
 // CHECK:              if mm_i < m and mm_j < n:
 // CHECK-NEXT:             mm_value = mm_s[(mm_e >> 6) * 68 + (mm_e & 63)]
 // CHECK-NEXT:             b = bias[mm_j]

@@ -3,7 +3,7 @@
 // A GPU reads operands as they are; how large a block's tile is depends on the sizes that are known.
 // CHECK-NOT:  nn.pack
 // CHECK:      %y = nn.matmul %x, %w {choice = {op = "nn.matmul", kernel = "matmul"
-// CHECK-SAME: reason = "64 x 64 tiles, 4 x 4 in a thread's registers; larger ones might leave multiprocessors without any"
+// CHECK-SAME: reason = "64 x 64 tiles, 4 x 4 in a thread's registers; larger ones might leave multiprocessors without any; 8 x 64 tiles, 1 x 2 in a thread's registers, in runs of at most 8 rows"
 // CHECK:      %z = nn.matmul %a, %w {choice = {op = "nn.matmul", kernel = "matmul"
 // CHECK-SAME: reason = "8 x 32 tiles, 1 x 1 in a thread's registers; at most 8 rows, so it is the right operand that takes time"
 // CHECK:      %u = nn.matmul %b, %w {choice = {op = "nn.matmul", kernel = "matmul"
