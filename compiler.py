@@ -49,6 +49,7 @@ from pelton.passes.shape_blocks import ShapeBlocks
 from pelton.passes.simplify import Simplify
 from pelton.passes.split_init import SplitInit
 from pelton.passes.split_lanes import SplitLanes
+from pelton.passes.widen_lanes import WidenLanes
 from pelton.program import Program
 from pelton.sight import Sight
 from pelton.support.dump import edited
@@ -86,6 +87,7 @@ def passes_for(target: str, options: Options = DEFAULTS) -> list[ModulePass]:
         LowerGroups(),  # loops and memory appear here; equal kernels become one
         SplitLanes(),  # one long row becomes many items, which the pool can share
         ShapeBlocks(),  # the same for a GPU, whose blocks also take several short rows
+        WidenLanes(),  # once it is known which lanes a block has
         AssignBuffers(),  # after whatever makes a launch: it needs all of them, and every size
         InsertBarriers(GPU),  # after results came to stand where operands were; it looks at every access there is
         *([InsertMarks(options.profiling)] if options.profiling != "off" else []),  # last: nothing comes between

@@ -14,9 +14,9 @@ from xdsl.ir import Operation, SSAValue
 
 from pelton.codegen.literals import literal
 from pelton.codegen.terms import Names, Term, dim_term, infix, total
-from pelton.codegen.uniformity import buffer_type, constant_of
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import FuncOp, LoadOp, StoreOp
+from pelton.dialects.kernel.uniformity import buffer_type, constant_of
 from pelton.dialects.op import location_of
 from pelton.support.errors import InternalError
 

@@ -19,7 +19,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pelton.codegen import scalar_values
 from pelton.codegen.scalar_values import numpy_dtype
-from pelton.codegen.uniformity import buffer_type, yielded
 from pelton.dialects import dims
 from pelton.dialects.kernel import (
     BarrierOp,
@@ -37,6 +36,7 @@ from pelton.dialects.kernel import (
     YieldOp,
 )
 from pelton.dialects.kernel.grid import call_space
+from pelton.dialects.kernel.uniformity import buffer_type, yielded
 from pelton.dialects.nn.matmul import PART
 from pelton.kernels.top_k import is_top_k, ranked_of
 from pelton.support.errors import CompileError, InternalError

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from pelton.codegen.spelling import register_name
 from pelton.codegen.terms import Term, call, number
-from pelton.codegen.uniformity import is_index
+from pelton.dialects.kernel.uniformity import is_index
 from pelton.dialects.types import bytes_of, is_bool
 from pelton.support.errors import CompileError
 

@@ -25,7 +25,6 @@ from pelton.codegen.literals import is_half
 from pelton.codegen.source import Source
 from pelton.codegen.spelling import VOCABULARY, Function, Infix, Row, register_name
 from pelton.codegen.terms import Term, call, infix
-from pelton.codegen.uniformity import Steps, buffer_type, constant_of, yielded
 from pelton.dialects.kernel import (
     BarrierOp,
     CallOp,
@@ -41,6 +40,7 @@ from pelton.dialects.kernel import (
     StoreOp,
     YieldOp,
 )
+from pelton.dialects.kernel.uniformity import Steps, buffer_type, constant_of, yielded
 from pelton.dialects.types import bytes_of, dtype_name, is_int
 from pelton.support.errors import CompileError
 

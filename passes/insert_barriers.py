@@ -1,8 +1,9 @@
 """`insert-barriers`: where the lanes of a team exchange data through memory, they wait for each other (GPU only).
 
 Before: one loop stores `%t[%a, %b]`, the next loads `%t[%b, %a]`; after: a `kernel.barrier` stands between them. Lane
-k of two loops is the same thread where the loops have the same bounds; so no barrier is needed between accesses that
-give each lane the same element. Next: printing for a GPU; printers take barriers as they find them.
+k of two loops is the same thread where the loops have the same bounds and do as many lanes a turn; so no barrier is
+needed between accesses that give each lane the same element. Next: printing for a GPU; printers take barriers as they
+find them.
 
 The pass walks a grid item in program order with the accesses since the last barrier. A lane loop is one step: its
 lanes are independent. A sequential loop is walked twice, so that its end meets its beginning; there, whatever the
@@ -124,7 +125,8 @@ def _access(op: LoadOp | StoreOp, loop: LanesOp | ReduceOp | None) -> Access:
     stores = isinstance(op, StoreOp)
     who: Key = ("first" if stores else "all",)
     if loop is not None:
-        who = ("lanes", *(_key(b, None) for b in loop.bounds))
+        how = "by_four" if isinstance(loop, LanesOp) and loop.by_four else ""
+        who = ("lanes", how, *(_key(b, None) for b in loop.bounds))
     return Access(op.buf, stores, who, tuple(_key(i, loop) for i in op.index))
 
 

@@ -17,8 +17,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pelton.codegen.printer import Printer
 from pelton.codegen.spelling import VOCABULARY, combination, identity
 from pelton.codegen.terms import Term, call, infix, number, prefix
-from pelton.codegen.uniformity import constant_of, yielded
 from pelton.dialects.kernel import CallOp, FuncOp, GridOp, LanesOp, ReduceOp
+from pelton.dialects.kernel.uniformity import constant_of, yielded
 from pelton.dialects.types import is_bool
 from pelton.support.errors import CompileError
 

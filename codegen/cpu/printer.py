@@ -20,8 +20,8 @@ from xdsl.ir import SSAValue
 from pelton.codegen.cpu.loops import LoopPrinter
 from pelton.codegen.spelling import storage_name
 from pelton.codegen.terms import CONDITION, Term, call, infix, number
-from pelton.codegen.uniformity import buffer_type, constant_of
 from pelton.dialects.kernel import BarrierOp, CallOp, CheckOp, FuncOp, LoadOp, ReportOp, ScratchOp, StoreOp
+from pelton.dialects.kernel.uniformity import buffer_type, constant_of
 from pelton.dialects.types import is_bool
 from pelton.support.errors import CompileError
 

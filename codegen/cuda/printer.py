@@ -3,7 +3,7 @@
 Enters: a verified `kernel.func` with its barriers in place (`insert-barriers`). Leaves: a `Source`, to
 `codegen/cuda/compile.py`. A lane loop is strided over the threads; a reduction is a thread's own partial value, then
 shuffles, then (above one warp) a row of shared memory. Outside lane loops all threads compute the same values and
-only thread 0 stores.
+only thread 0 stores. Where lanes access neighbours, a thread does four of them a turn (`by_four.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 
-from pelton.codegen.printer import Printer
+from pelton.codegen.cuda.by_four import ByFour
 from pelton.codegen.spelling import VOCABULARY, combination, identity, register_name, storage_name
 from pelton.codegen.terms import ATOM, CONDITION, Term, call, infix, number
-from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.kernel import (
     KINDS,
     BarrierOp,
@@ -36,6 +35,7 @@ from pelton.dialects.kernel import (
     ScratchOp,
     StoreOp,
 )
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_int
 from pelton.kernels.custom import custom_call, is_custom
 from pelton.support.errors import CompileError
@@ -69,12 +69,13 @@ def threads_of(func: FuncOp, schedules: Mapping[str, Schedule]) -> int:
     return threads
 
 
-class CudaPrinter(Printer):
+class CudaPrinter(ByFour):
     """Prints one function; `schedules` gives the texts that `kernel.call` names."""
 
     target: ClassVar[str] = "numba-cuda"
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY.union(
         ("cuda", "T", "tid", "fma", "claim", "tile_madd", "tile_put", "tile_fold", "tile_fold_f16", "tile_fold_bf16"),
+        ("load_4", "store_4"),
         (f"warp_{kind}" for kind in KINDS),
         (f"{made}_{element}" for made in ("zeros", "sums") for element in ("f32", "f64", *INTEGERS)),
     )
@@ -107,19 +108,8 @@ class CudaPrinter(Printer):
             item = self.name(args[0], "i") if len(args) == 1 else self.names.fresh(None, "item")
             self.line(f"{item} = lo + cuda.blockIdx.x")
             if len(args) > 1:
-                self._unflatten(Term(item), args, bounds)
+                self.unflatten(Term(item), args, bounds)
         self.block(op.body.block)
-
-    def _unflatten(self, rest: Term, args: Sequence[BlockArgument], bounds: Sequence[Term]) -> None:
-        """The indices of a row-major linear one."""
-        for k in range(len(args) - 1, 0, -1):
-            self.line(f"{self.name(args[k], 'i')} = {infix('%', rest, bounds[k])}")
-            rest = infix("//", rest, bounds[k])
-            if k > 1:
-                name = self.names.fresh(None, "rest")
-                self.line(f"{name} = {rest}")
-                rest = Term(name)
-        self.line(f"{self.name(args[0], 'i')} = {rest}")
 
     @contextmanager
     def _threads(self, op: Loop) -> Generator[None]:
@@ -141,14 +131,19 @@ class CudaPrinter(Printer):
             lane = self.names.index(None, "lane")
             self.line(f"for {lane} in range(tid, {total}, T):")
             with self.indented():
-                self._unflatten(Term(lane), args, bounds)
+                self.unflatten(Term(lane), args, bounds)
                 yield
             self.names.release(lane, None, "lane")
         self._in_lanes = False
 
     def lanes(self, op: LanesOp) -> None:
-        with self._threads(op):
-            self.block(op.body.block)
+        if op.by_four:
+            self._in_lanes = True
+            self.by_four(op, [self.variable(b, "bound") for b in op.bounds])
+            self._in_lanes = False
+        else:
+            with self._threads(op):
+                self.block(op.body.block)
 
     def reduce(self, op: ReduceOp) -> None:
         kinds = list(zip(op.kind_names, op.yielded.values, op.values, strict=True))
@@ -183,7 +178,7 @@ class CudaPrinter(Printer):
     # ---- memory
 
     def load(self, op: LoadOp) -> None:
-        term = Term(f"{self.term(op.buf)}[{self.offset(op, self.term)}]")
+        term = self.element(op)
         term = call("as_mask", term) if is_bool(op.value.type) else term
         if op.guard is not None and op.fill is not None:
             ok, fill = self.term(op.guard).at(CONDITION + 1), self.term(op.fill).at(CONDITION + 1)
@@ -194,7 +189,7 @@ class CudaPrinter(Printer):
         value = self.term(op.value)
         value = call("as_bytes", value) if is_bool(op.value.type) else value
         guard = self.term(op.guard) if op.guard is not None else None
-        self._once(f"{self.term(op.buf)}[{self.offset(op, self.term)}] = {value}", guard)
+        self._once(f"{self.element(op)} = {value}", guard)
 
     def _once(self, text: str, guard: Term | None = None) -> None:
         """A line with an effect: each thread's own inside lanes, thread 0's outside."""

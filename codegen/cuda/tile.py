@@ -22,7 +22,8 @@ def _literal(value: Any) -> int:
     return int(value.constant)
 
 
-def _place(call: Call, pointer: Any, number: int) -> Any:
+def place(call: Call, pointer: Any, number: int) -> Any:
+    """The place so many elements behind a pointer."""
     return call.builder.gep(pointer, [ir.Constant(I32, number)])
 
 
@@ -41,7 +42,7 @@ def _all(element: Any, value: float) -> tuple[int, Rule, Emit]:
         with b.goto_entry_block():
             slots = b.alloca(kind, size=ir.Constant(I32, count))
         for k in range(count):
-            b.store(ir.Constant(kind, value if is_float(element) else 0), _place(call, slots, k))
+            b.store(ir.Constant(kind, value if is_float(element) else 0), place(call, slots, k))
         return slots
 
     return 1, rule, emit
@@ -71,7 +72,7 @@ def _add_products(call: Call) -> None:
     xs, ys = _loaded(call, tiles, left, rows), _loaded(call, tiles, right, columns)
     for i, x in enumerate(xs):
         for j, y in enumerate(ys):
-            slot = _place(call, acc, i * columns + j)
+            slot = place(call, acc, i * columns + j)
             old = b.load(slot)
             new = b.fma(x, y, old) if is_float(element) else b.add(old, b.mul(x, y))
             b.store(new, slot)
@@ -80,18 +81,19 @@ def _add_products(call: Call) -> None:
 def _loaded(call: Call, tiles: Any, at: Any, count: int) -> list[Any]:
     """Neighbours in shared memory, in as few loads as there can be. The first stands at a multiple of their number."""
     b, first = call.builder, call.builder.gep(tiles, [at])
-    lanes = min(count, VECTOR_BYTES // _bytes(first))
+    lanes = min(count, VECTOR_BYTES // bytes_of_pointer(first))
     if lanes == 1:
-        return [b.load(_place(call, first, k)) for k in range(count)]
+        return [b.load(place(call, first, k)) for k in range(count)]
     vector = ir.VectorType(first.type.pointee, lanes)
     found: list[Any] = []
     for k in range(0, count, lanes):
-        whole = b.load(b.bitcast(_place(call, first, k), vector.as_pointer()), align=lanes * _bytes(first))
+        whole = b.load(b.bitcast(place(call, first, k), vector.as_pointer()), align=lanes * bytes_of_pointer(first))
         found += [b.extract_element(whole, ir.Constant(I32, lane)) for lane in range(lanes)]
     return found
 
 
-def _bytes(pointer: Any) -> int:
+def bytes_of_pointer(pointer: Any) -> int:
+    """Bytes of the elements that it points to."""
     kind = pointer.type.pointee
     return kind.width // 8 if isinstance(kind, ir.IntType) else 4 if kind == ir.FloatType() else 8
 
@@ -111,7 +113,7 @@ def _fold(rounded: Callable[[Call, Any], Any]) -> tuple[int, Rule, Emit]:
         b, (sums, acc, count) = call.builder, call.values
         add = b.fadd if is_float(call.kinds[0].dtype) else b.add
         for k in range(_literal(count)):
-            total, part = _place(call, sums, k), _place(call, acc, k)
+            total, part = place(call, sums, k), place(call, acc, k)
             b.store(add(b.load(total), rounded(call, b.load(part))), total)
             b.store(ir.Constant(part.type.pointee, 0), part)
 
@@ -143,7 +145,7 @@ def _put(call: Call) -> None:
     columns, first = _literal(wide), call.builder.gep(tiles, [at])
     for i in range(_literal(high)):
         for j in range(columns):
-            b.store(b.load(_place(call, acc, i * columns + j)), _place(call, first, i * _literal(pitch) + j))
+            b.store(b.load(place(call, acc, i * columns + j)), place(call, first, i * _literal(pitch) + j))
 
 
 WORDS: dict[str, tuple[int, Rule, Emit]] = {

@@ -11,12 +11,12 @@ import re
 from pelton.codegen.printer import kernel_name
 from pelton.codegen.source import Source
 from pelton.codegen.spelling import storage_name
-from pelton.codegen.uniformity import buffer_type
 from pelton.custom.raises import messages
 from pelton.custom.specialize import specialize
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp, FuncOp
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.nn.custom import body_of, parameter_values
 from pelton.kernels.custom import CustomCall, custom_call, is_custom
 

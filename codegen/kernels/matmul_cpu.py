@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pelton.codegen.cpu.printer import CpuPrinter, Schedule
 from pelton.codegen.spelling import convert, register_name
 from pelton.codegen.terms import Term, call, infix, number, total
-from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.nn.matmul import PART
 from pelton.kernels.matmul import Blocks, blocks_of
 from pelton.kernels.tiles import TILE

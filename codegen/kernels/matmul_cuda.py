@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pelton.codegen.cuda.printer import CudaPrinter, Schedule
 from pelton.codegen.spelling import convert, register_name
 from pelton.codegen.terms import MUL, Term, infix, number, total
-from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.dims import Dim
 from pelton.dialects.kernel import CallOp
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.nn.matmul import PART
 from pelton.kernels.matmul_cuda import BLOCK_THREADS, Product, Tile, product_of
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from pelton.codegen.cpu.printer import CpuPrinter
 from pelton.codegen.spelling import FROM_HALF, register_name
 from pelton.codegen.terms import MUL
-from pelton.codegen.uniformity import buffer_type
 from pelton.dialects.kernel import CallOp
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.kernels.top_k import ranked_of
 
 KEYS = {"f32": "i32", "f16": "i32", "bf16": "i32", "f64": "i64"}

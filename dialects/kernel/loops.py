@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -155,8 +155,13 @@ class Loop(IRDLOperation):
         printer.print_list(self.body.block.args, lambda a: printer.print_block_argument(a, print_type=False))
         printer.print_string(") in (")
         printer.print_list(self.bounds, printer.print_operand)
-        printer.print_string(") ")
+        printer.print_string(f") {self.how}")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    @property
+    def how(self) -> str:
+        """What the text says between the space and the body."""
+        return ""
 
 
 @irdl_op_definition
@@ -169,10 +174,25 @@ class GridOp(Loop):
 
 @irdl_op_definition
 class LanesOp(Loop):
-    """`kernel.lanes (%i, %j) in (%m, %n) {…}`: the team's lanes share the space; the last index is contiguous."""
+    """`kernel.lanes (%i, %j) in (%m, %n) {…}`: the team's lanes share the space; the last index is contiguous.
+
+    `kernel.lanes (%i) in (%n) by_four {…}`: a thread of a GPU does four neighbouring lanes a turn.
+    """
 
     name = "kernel.lanes"
+    by_four = opt_prop_def(UnitAttr)
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        args, bounds = _parse_space(parser)
+        by_four = UnitAttr() if parser.parse_optional_keyword("by_four") else None
+        return cls(operands=[bounds], properties={"by_four": by_four}, regions=[parser.parse_region(args)])
+
+    @property
+    def how(self) -> str:
+        """`by_four`, if it is."""
+        return "by_four " if self.by_four else ""
 
 
 @irdl_op_definition

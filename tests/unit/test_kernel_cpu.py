@@ -20,9 +20,9 @@ from pelton.codegen.cpu.sources import cpu_source
 from pelton.codegen.cpu.target import AVX2, AVX512, BASELINE, CpuTarget, host_target
 from pelton.codegen.interpreter import Failure, run_kernel
 from pelton.codegen.scalar_values import numpy_dtype
-from pelton.codegen.uniformity import buffer_type
 from pelton.dialects import dims
 from pelton.dialects.kernel import BufType, FuncOp
+from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.kernels.items import kernel_items
 from pelton.passes.specialize_dims import specialize
 from pelton.passes.split_lanes import SplitLanes

@@ -16,10 +16,10 @@ from pelton.codegen.literals import half_bits
 from pelton.codegen.scalar_values import known_ops
 from pelton.codegen.spelling import VOCABULARY, convert
 from pelton.codegen.terms import Names, Term, infix, number, prefix, total
-from pelton.codegen.uniformity import Steps
 from pelton.dialects import dims
 from pelton.dialects.kernel import FuncOp, LanesOp, LoadOp
 from pelton.dialects.kernel.grid import grid_items
+from pelton.dialects.kernel.uniformity import Steps
 from pelton.kernels.items import kernel_items
 from pelton.kernels.matmul import PANELS, ROWS
 from pelton.support.errors import CompileError

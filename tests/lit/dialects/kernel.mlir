@@ -66,3 +66,16 @@ kernel.func @one() sizes [] {
   kernel.grid () in () {
   }
 }
+
+// The lanes of a GPU's thread.
+// CHECK:      kernel.lanes (%i) in (%n) by_four {
+// CHECK-NEXT:   kernel.store %v, %x[%i] : !kernel.buf<[n], f32>
+kernel.func @neighbours(%x: !kernel.buf<[n], f32>) sizes [n] {
+  %n = kernel.dim n
+  %v = arith.constant 1.0 : f32
+  kernel.grid () in () {
+    kernel.lanes (%i) in (%n) by_four {
+      kernel.store %v, %x[%i] : !kernel.buf<[n], f32>
+    }
+  }
+}

@@ -218,3 +218,33 @@ kernel.func @in_place(%x : !kernel.buf<[64], f32>, %y : !kernel.buf<[64], f32>, 
     }
   }
 }
+
+// -----
+
+// Lanes by four are other threads than lanes one by one; between two loops that both do four there is no barrier.
+
+// CHECK-LABEL: kernel.func @by_four
+// CHECK:         kernel.lanes (%j)
+// CHECK:         kernel.barrier
+// CHECK-NEXT:    kernel.lanes (%j{{.*}}) in (%n) by_four
+// CHECK-NOT:     kernel.barrier
+kernel.func @by_four(%x : !kernel.buf<[n], f32>, %y : !kernel.buf<[n], f64>) sizes [n] {
+  %n = kernel.dim n
+  kernel.grid () in () {
+    kernel.lanes (%j) in (%n) {
+      %v = kernel.load %x[%j] : !kernel.buf<[n], f32>
+      %w = arith.extf %v : f32 to f64
+      kernel.store %w, %y[%j] : !kernel.buf<[n], f64>
+    }
+    kernel.lanes (%j) in (%n) by_four {
+      %v = kernel.load %y[%j] : !kernel.buf<[n], f64>
+      %w = arith.addf %v, %v : f64
+      kernel.store %w, %y[%j] : !kernel.buf<[n], f64>
+    }
+    kernel.lanes (%j) in (%n) by_four {
+      %v = kernel.load %y[%j] : !kernel.buf<[n], f64>
+      %w = arith.addf %v, %v : f64
+      kernel.store %w, %y[%j] : !kernel.buf<[n], f64>
+    }
+  }
+}

@@ -21,7 +21,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from pelton.dialects.kernel import BufType, CallOp, DimOp, FuncOp, LanesOp, LoadOp, Loop, ReduceOp, StoreOp
+from pelton.dialects.kernel.loops import CallOp, DimOp, FuncOp, LanesOp, Loop, ReduceOp
+from pelton.dialects.kernel.memory import LoadOp, StoreOp
+from pelton.dialects.kernel.types import BufType
 from pelton.dialects.types import bytes_of, is_int, is_unsigned
 
 Step: TypeAlias = int | None
