@@ -242,6 +242,7 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     wide: dict[str, Callable[..., Any]] = {name: getattr(np, numpy_name) for name, numpy_name in names.items()}
     wide |= {"erf": np.vectorize(math.erf, otypes=[np.float64]), "rsqrt": _rsqrt}
     return {
+        "kernel.fmod": np.fmod,
         **{f"arith.{name}": function for name, function in arithmetic.items()},
         **{f"math.{name}": function for name, function in exact.items()},
         **{f"math.{name}": _through_f64(function) for name, function in wide.items()},

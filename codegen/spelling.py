@@ -174,6 +174,7 @@ _MATH = (
 
 ROWS: Mapping[str, Row] = {
     "arith.addf": Infix("+"), "arith.subf": Infix("-"), "arith.mulf": Infix("*"), "arith.divf": Infix("/"),
+    "kernel.fmod": Function("truncmod"),
     "arith.addi": Infix("+"), "arith.subi": Infix("-"), "arith.muli": Infix("*"),
     "arith.andi": Infix("&"), "arith.ori": Infix("|"), "arith.xori": _xor,
     "arith.shli": Infix("<<"), "arith.shrsi": Infix(">>"), "arith.shrui": Infix(">>"),

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pelton.dialects import dims
 from pelton.dialects.dims import Dim
-from pelton.dialects.kernel import INDEX, BufType, CheckOp, DimOp, LoadOp
+from pelton.dialects.kernel import INDEX, BufType, CheckOp, DimOp, FmodOp, LoadOp
 from pelton.dialects.types import bytes_of, is_bool, is_float, is_int, is_unsigned
 
 F32, F64 = Float32Type(), Float64Type()
@@ -38,7 +38,7 @@ BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None, type[Ope
     "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
     "div": (arith.DivfOp, arith.DivSIOp, arith.DivUIOp),
     "floordiv": (None, arith.FloorDivSIOp, arith.DivUIOp),
-    "rem": (None, arith.RemSIOp, arith.RemUIOp),
+    "rem": (FmodOp, arith.RemSIOp, arith.RemUIOp),
     "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
     "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
     "pow": (math.PowFOp, None, None),
@@ -153,8 +153,8 @@ class Scalars:
 
     # arithmetic
     def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """`add sub mul div max min pow copysign` on floats; `add sub mul div floordiv rem max min and or xor shl shr`
-        on integers.
+        """`add sub mul div rem max min pow copysign` on floats; `add sub mul div floordiv rem max min and or xor shl
+        shr` on integers.
 
         `rem` has the sign of `x`, as C's `%`. Integer division by zero gives 0.
         """

@@ -29,7 +29,8 @@ def _exponent(e: Emitter, x: Value) -> Value:
 def _step(e: Emitter, a: Value, b: Value) -> Value:
     """a less a multiple of b, at most 2^25 times smaller than a where a was larger than b."""
     k = _exponent(e, a) - _exponent(e, b) - (STEP_BITS - 1)
-    scaled = scale(e, b, e.select(k > 0, k, 0))
+    k = e.select(k > 0, k, 0)
+    scaled = scale(e, scale(e, b, k >> 1), k - (k >> 1))  # k can be larger than the exponent of any float
     q = math_round.trunc(e, a / scaled)
     high = (scaled.bits().as_element(U64) & ~LOW_HALF & ((1 << 64) - 1)).convert("bitcast", F64)
     # Both products and both differences are exact: q has 26 bits, each half of `scaled` 27.

@@ -64,6 +64,14 @@ def _divide(call: Call) -> tuple[Any, Any]:
     return b.select(none, zero, quotient), b.srem(x, safe)
 
 
+def _remainder(call: Call) -> Any:
+    """C's remainder; of floats exact, NaN by zero."""
+    if not is_float(call.result):
+        return _divide(call)[1]
+    x = call.values[0]
+    return call.function("__nv_fmodf" if x.type == F32 else "__nv_fmod", x.type, call.values)
+
+
 def _floor_divide(call: Call) -> tuple[Any, Any]:
     """Python's quotient and remainder, with the same guards."""
     b, (_, y), (quotient, remainder) = call.builder, call.values, _divide(call)
@@ -226,7 +234,7 @@ WORDS: dict[str, tuple[int, Rule, Emit]] = {
     "maximum": (2, elementwise(_number), _extreme(largest=True)),
     "minimum": (2, elementwise(_number), _extreme(largest=False)),
     "truncdiv": _pair(0, _divide),
-    "truncmod": _pair(1, _divide),
+    "truncmod": (2, elementwise(_number), _remainder),
     "floordiv": _pair(0, _floor_divide),
     "floormod": _pair(1, _floor_divide),
     "order_key": (1, _key_rule, _order_key),

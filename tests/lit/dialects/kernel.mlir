@@ -79,3 +79,14 @@ kernel.func @neighbours(%x: !kernel.buf<[n], f32>) sizes [n] {
     }
   }
 }
+
+// CHECK:      %0 = kernel.fmod %a, %b : f32
+kernel.func @remainder(%x: !kernel.buf<[2], f32>, %y: !kernel.buf<[2], f32>) sizes [] {
+  %i = arith.constant 1 : index
+  kernel.grid () in () {
+    %a = kernel.load %x[%i] : !kernel.buf<[2], f32>
+    %b = kernel.load %y[%i] : !kernel.buf<[2], f32>
+    %0 = kernel.fmod %a, %b : f32
+    kernel.store %0, %y[%i] : !kernel.buf<[2], f32>
+  }
+}
