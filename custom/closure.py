@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from pelton.custom.bodies import BodyText
+from pelton.custom.operators import MOST_BITS
 from pelton.custom.registry import Body, CustomOp, body_of, place_of
 from pelton.dtype import DType
 from pelton.support.errors import GraphError
@@ -96,6 +97,8 @@ class Closure:
         elif value is DType:
             self.imports[new] = DTYPE if new == "DType" else f"{DTYPE} as {new}"
         elif is_constant(value):
+            if has_long_integer(value):
+                raise self.refused(f"uses {name}, an integer of more than {MOST_BITS} bits", function)
             if isinstance(value, DType):
                 self.imports[self.claim("DType", DType)] = DTYPE
             self.constants[new] = literal(value)
@@ -190,6 +193,13 @@ def is_constant(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(is_constant(v) for v in cast("tuple[Any, ...]", value))
     return type(value) in NUMBERS or isinstance(value, DType)
+
+
+def has_long_integer(value: Any) -> bool:
+    """Whether it is, or holds, an integer that no dtype has and whose text could be of any length."""
+    if isinstance(value, tuple):
+        return any(has_long_integer(v) for v in cast("tuple[Any, ...]", value))
+    return isinstance(value, int) and value.bit_length() > MOST_BITS
 
 
 def literal(value: Any) -> str:

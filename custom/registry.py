@@ -23,6 +23,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "DType": DType}
 """What a parameter can be, by the annotation."""
+UNSUITABLE: Mapping[int, str] = {
+    inspect.CO_GENERATOR: "a generator",
+    inspect.CO_COROUTINE: "a coroutine (async def)",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
+}
+"""Functions whose call only makes an object, by the flag of their code."""
 MARK = "__pelton_ops__"
 
 REGISTERED: dict[str, CustomOp] = {}
@@ -84,7 +90,11 @@ def register(
     and sees only the others. `shape` is a function from the types of the values (and the parameters, by keyword) to
     those of the results. `cuda` is a body of the same arguments for a GPU.
 
-    Raises TypeError for what is no such function, ValueError for a name, types or parameters that cannot be.
+    A body is a `def`: it may use helpers, numbers and texts from around it, but it is no lambda, class, method of an
+    object, partial, generator or coroutine, and no decorator stands between it and `register`.
+
+    Raises TypeError for what is no such function, ValueError for a name, types or parameters that cannot be, for
+    `*args`, `**kwargs` and for a positional argument with a default.
 
     >>> @pelton.register("double", scalar=True)
     ... def double(x):
@@ -114,6 +124,8 @@ def register(
 def _op(name: str, function: Any, types: str | None, scalar: bool, shape: Any, cuda: Any) -> CustomOp:
     body = body_of(name, function)
     where = place_of(body.function)
+    for each in (body.function, None if cuda is None else getattr(cuda, "py_func", cuda)):
+        _expect_plain(name, "body", each)
     arguments, parameters = _signature(name, body.function, where)
     if scalar and (cuda is not None or shape is not None):
         raise GraphError(
@@ -123,6 +135,7 @@ def _op(name: str, function: Any, types: str | None, scalar: bool, shape: Any, c
         )
     if shape is not None and not callable(shape):
         raise GraphTypeError(f"custom op {name!r}: shape is no function", location=where, got=repr(shape))
+    _expect_plain(name, "shape function", shape)
     device = None if cuda is None else body_of(name, cuda)
     if device is not None and _signature(name, device.function, where) != (arguments, parameters):
         raise GraphError(
@@ -147,9 +160,14 @@ def body_of(name: str, function: Any) -> Body:
     plain = getattr(function, "py_func", function)  # a function that Numba wraps
     if type(plain) is not FunctionType:
         raise GraphTypeError(
-            f"custom op {name!r}: the body is not a Python function", got=f"{function!r}", expected="a def"
+            f"custom op {name!r}: the body is not a Python function",
+            expected="a def",
+            got=f"{function!r}",
+            remedy="register a def that calls it; what it fixes becomes a keyword-only parameter"
+            if callable(plain)
+            else "",
         )
-    if plain.__name__ == "<lambda>":
+    if plain.__code__.co_name == "<lambda>":
         raise GraphTypeError(f"custom op {name!r}: the body is a lambda", location=place_of(plain), remedy="use a def")
     try:
         return Body(plain, dedent(inspect.getsource(plain)))
@@ -160,6 +178,25 @@ def body_of(name: str, function: Any) -> Body:
             got=str(error),
             remedy="define it in a file or in a cell of a notebook",
         ) from error
+
+
+def _expect_plain(name: str, what: str, function: Any) -> None:
+    """Raises GraphTypeError for a function whose call does not run it, or one around another, whose source it shows."""
+    if type(function) is not FunctionType:
+        return
+    flags = function.__code__.co_flags
+    kind = next((kind for flag, kind in UNSUITABLE.items() if flags & flag), "")
+    if not kind and what == "body" and hasattr(function, "__wrapped__"):
+        kind = "wrapped by a decorator, which would be left out"
+    if kind:
+        raise GraphTypeError(
+            f"custom op {name!r}: the {what} {function.__name__} is {kind}",
+            location=place_of(function),
+            expected="a def that returns or writes its results",
+            remedy="register it before it is wrapped: the decorator above @pelton.register"
+            if hasattr(function, "__wrapped__")
+            else "leave out async, await and yield",
+        )
 
 
 def place_of(function: FunctionType) -> str:

@@ -154,6 +154,8 @@ class Specializer(ast.NodeTransformer):
         values = [o.value for o in operands if isinstance(o, ast.Constant)]
         if compute is None or len(values) != len(operands):
             return node
+        if compute in (operator.mul, operator.mod) and any(isinstance(v, str) for v in values):
+            return node  # a text as long as one likes
         try:
             value: Any = compute(*values)
         except (ArithmeticError, TypeError, ValueError):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NoReturn, cast
 
+from pelton.custom.operators import bounded
 from pelton.graph.build import Value
 from pelton.graph.location import place
 from pelton.graph.ops.joining import where
@@ -188,7 +189,7 @@ class Reader:
 
     def apply(self, node: ast.AST, function: Callable[..., Any], values: Sequence[Any]) -> Any:
         try:
-            return function(*values)
+            return bounded(function(*values))
         except GraphError as error:
             raise error.with_details(location=self.place_of(node)) from error
         except (ArithmeticError, TypeError, ValueError) as error:

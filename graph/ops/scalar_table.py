@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
-from pelton.custom.operators import ARITHMETIC, COMPARISONS, operator
+from pelton.custom.operators import ARITHMETIC, COMPARISONS, operator, power, rounded
 from pelton.graph.build import Value
 from pelton.graph.ops import elementwise, functions, joining, reduction
 
@@ -22,11 +22,6 @@ Function = Callable[..., Any]
 def either(on_tensors: Function, on_numbers: Function) -> Function:
     """One function for tensors, another where there is none among the arguments."""
     return lambda *x: (on_tensors if any(isinstance(v, Value) for v in x) else on_numbers)(*x)
-
-
-def power(x: Any, y: Any) -> Any:
-    """x ** y; a square is a product, as it is to NumPy."""
-    return x * x if type(y) is int and y == 2 else x**y
 
 
 def both(x: Any, y: Any) -> Any:
@@ -73,14 +68,14 @@ _SAME = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "at
 
 MATH: Mapping[str, Function] = {
     **{name: either(getattr(functions, name), getattr(math, name)) for name in _SAME},
-    "pow": power,
+    "pow": either(power, math.pow),
     "fabs": either(functions.abs, math.fabs),
     "isnan": either(functions.is_nan, math.isnan),
     "isinf": either(functions.is_inf, math.isinf),
 }
 BUILTINS: Mapping[str, Function] = {
     "abs": abs,
-    "round": either(functions.round, round),
+    "round": either(functions.round, rounded),
     "pow": power,
     "min": either(smallest, min),
     "max": either(largest, max),
