@@ -24,6 +24,7 @@ from pelton.dialects import types as ir
 from pelton.dialects.nn import BY_NAME
 from pelton.dialects.nn.buffers import BufferCreateOp
 from pelton.dialects.nn.creation import Declared, WeightOp
+from pelton.graph.check import check_bytes
 from pelton.graph.location import here, place
 from pelton.support.errors import GraphError, NoGraphError
 from pelton.support.texts import require_unicode
@@ -215,6 +216,9 @@ def emit_all(op: str, name: str, operands: Sequence[AnyValue], **properties: Att
         made = BY_NAME[name].make(*inputs, location=here(), **properties)
     except VerifyException as error:
         raise GraphError(f"{op}: {error}", op=op, location=place()) from error
+    for result in made.results:
+        if isinstance(t := result.type, ir.TensorType):
+            check_bytes(f"{op}: the result", t.shape, ir.bytes_of(t.dtype))
     body.append(made)
     return [body.wrap(r) for r in made.results]
 

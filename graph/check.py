@@ -4,9 +4,11 @@ and argument.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, cast
 
+from pelton.dialects.dims import Dim
 from pelton.graph.location import place
 from pelton.support.errors import GraphError, GraphIndexError, GraphTypeError
 
@@ -54,3 +56,18 @@ def wrong(message: str, expected: str = "", got: str = "", remedy: str = "") -> 
 def wrong_type(message: str, expected: str = "", got: str = "", remedy: str = "") -> GraphTypeError:
     """The error for an argument of the wrong kind; `message` starts with the op."""
     return GraphTypeError(message, location=place(), expected=expected, got=got, remedy=remedy)
+
+
+MOST_BYTES = 2**62
+"""What a tensor may take: places in it, and in what a kernel rounds it up to, fit 64 bits."""
+
+
+def check_bytes(what: str, shape: Sequence[Dim], itemsize: int) -> None:
+    """Raises GraphError for known sizes that no memory holds, also beside a size of 0, as NumPy does."""
+    if math.prod(d or 1 for d in shape if isinstance(d, int)) * itemsize > MOST_BYTES:
+        raise GraphError(
+            f"{what} is too large",
+            location=place(),
+            expected="at most 2**62 bytes, sizes of 0 not counted",
+            got=f"[{', '.join(map(str, shape))}] elements of {itemsize} bytes",
+        )

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 from pelton.dialects import types as ir
 from pelton.dialects.dims import product
 from pelton.dtype import DType
+from pelton.graph.check import check_bytes
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.dims import Dim, Shape, ShapeLike, StaticDim
 from pelton.support.errors import GraphError, GraphTypeError
@@ -57,6 +58,7 @@ class _ValueType:
         for k, d in enumerate(self._dims):
             if isinstance(d, StaticDim) and d.dim < 0:
                 raise GraphError(f"{what}: dim {k} is negative", expected="a size >= 0", got=str(Shape(self._dims)))
+        check_bytes(f"{what}: the shape", self.shape.raw, dtype.size_in_bytes)
 
     @property
     def shape(self) -> Shape:

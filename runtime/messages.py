@@ -121,8 +121,9 @@ def failure(site: Site, place: str, index: int, values: Sequence[str]) -> Assert
 
 def requirement(site: Site, place: str, equal: bool, lhs: int, rhs: int) -> AssertionFailed:
     """The error of two sizes that are not equal, or of one that is larger than it may be."""
-    wanted = f"a size {'equal to' if equal else 'at most'} {rhs}"
-    return AssertionFailed(site.message, op=site.op, location=place, expected=wanted, got=str(lhs))
+    if not equal:
+        return AssertionFailed(site.message, op=site.op, location=place, got=f"{lhs} > {rhs}")
+    return AssertionFailed(site.message, op=site.op, location=place, expected=f"a size equal to {rhs}", got=str(lhs))
 
 
 def report(site: Site, place: str, index: int, values: Sequence[str]) -> None:

@@ -160,7 +160,8 @@ class RebindOp(Movement):
             else f"rebind of {shape_text(self.tensor().shape)} to {shape_text(self.shape.data)}"
         )
         pairs = zip(self.tensor().shape, self.shape.data, strict=True)
-        return [Requirement("eq", x, y, text) for x, y in pairs if x != y]
+        known_last = ((y, x) if isinstance(x, int) else (x, y) for x, y in pairs)  # that is what is expected
+        return [Requirement("eq", x, y, text) for x, y in known_last if x != y]
 
     def evaluate(self, sizes: Sizes, *inputs: Array) -> Sequence[Array]:
         return [inputs[0]]

@@ -64,7 +64,10 @@ class Ranges:
             low, high, floor, limit = (start, stop, 0, size) if step > 0 else (stop, start, -1, dims.sub(size, 1))
             words = "0 ≤ start ≤ stop ≤ size" if step > 0 else "-1 ≤ stop ≤ start < size"
             for x, y in ((floor, low), (low, high), (high, limit)):
-                rules.append(Requirement("le", x, y, f"{words} along axis {axis} of {shape_text(self.shape)}"))
+                where = f"along axis {axis} of {shape_text(self.shape)}"
+                if not (isinstance(start, int) and isinstance(stop, int)):
+                    where += f", with start {start} and stop {stop}"
+                rules.append(Requirement("le", x, y, f"{words} {where}"))
         return rules
 
     def requires(self) -> list[Requirement]:

@@ -14,7 +14,7 @@ from pelton.dialects import dims as algebra
 from pelton.dialects.nn.shapes import at_most
 from pelton.dialects.types import DimsAttr
 from pelton.graph.build import Body, Value, emit
-from pelton.graph.check import wrong, wrong_type
+from pelton.graph.check import MOST_BYTES, wrong, wrong_type
 from pelton.graph.constant import is_array
 from pelton.graph.dims import Dim, raw_dim
 from pelton.graph.location import place
@@ -174,7 +174,7 @@ def _range(op: str, item: slice[Any, Any, Any], size: algebra.Dim) -> Part:
 
     The count is written so that it stays simple: min(stop - start, stop) is stop - max(start, 0).
     """
-    step = 1 if item.step is None else raw_dim(item.step)
+    step = 1 if item.step is None else raw_dim(_within(item.step))
     if not isinstance(step, int) or step == 0:
         raise wrong(f"{op}: the step of a slice is an int other than 0", got=str(step))
     if step > 0:
@@ -195,8 +195,15 @@ def _from_front(op: str, bound: Any, size: algebra.Dim, default: algebra.Dim) ->
     """A bound counted from the front: negative ints count from the end; not clamped."""
     if bound is None:
         return default
-    raw = _bound(op, bound)
+    raw = _bound(op, _within(bound))
     return algebra.add(size, raw) if isinstance(raw, int) and raw < 0 else raw
+
+
+def _within(value: Any) -> Any:
+    """An int as far as any dim could reach: what is further means the same, and sums with it fit 64 bits."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, Dim | bool):
+        return max(-MOST_BYTES, min(value.__index__(), MOST_BYTES))
+    return value
 
 
 def _least(x: algebra.Dim, y: algebra.Dim) -> algebra.Dim:

@@ -11,7 +11,9 @@ import pytest
 
 from pelton.dialects.interpreter import InterpreterError, run
 from pelton.dtype import DType
+from pelton.engine import InferenceSession
 from pelton.graph import Dim, Graph, TensorType, TensorValue, ops
+from pelton.support.errors import AssertionFailed
 from pelton.tests.support.graphs import CPU, graph_of, result
 
 X = np.arange(2 * 3 * 5, dtype=np.float32).reshape(2, 3, 5)
@@ -116,6 +118,36 @@ def test_bounds_may_be_sizes() -> None:
 )
 def test_a_tensor_gathers(get: Callable[..., Any], expected: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(result(get, X, INDEX), expected(X, INDEX))
+
+
+FAR: list[slice] = [
+    slice(-(2**63), 2**63 - 1), slice(None, 10**30), slice(-(10**30), None), slice(10**30, None), slice(None, -(2**62)),
+    slice(None, None, 10**18), slice(None, None, 2**63), slice(None, None, -(2**62)), slice(10**30, -(10**30), -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", FAR, ids=str)
+def test_slices_reach_as_far_as_there_is_something(part: slice) -> None:
+    x = np.arange(5, dtype=np.float32)
+    for shape in ([5], ["n"]):
+        graph = Graph("g", lambda x: x[part], [TensorType(DType.float32, shape, CPU)])
+        (y,) = InferenceSession().load(graph).execute(x)
+        np.testing.assert_array_equal(y.to_numpy(), x[part])
+
+
+def test_no_memory_holds_such_a_tensor() -> None:
+    for shape in ([2**62, 2**62], [2**62, 2**62, 0], ["n", 2**62]):
+        with pytest.raises(ValueError, match=r"TensorType: the shape is too large\n(.*\n)*.*at most 2\*\*62 bytes"):
+            TensorType(DType.float32, shape, CPU)
+    types = [TensorType(DType.float32, shape, CPU) for shape in ([2**40, 0], [0, 2**40])]
+    with pytest.raises(ValueError, match=r"ops.matmul: the result is too large"):
+        Graph("g", lambda a, b: a @ b, types)
+
+
+def test_an_element_beyond_a_symbolic_size_says_where() -> None:
+    graph = Graph("g", lambda x: x[-6], [TensorType(DType.float32, ["n"], CPU)])
+    with pytest.raises(AssertionFailed, match=r"axis 0 of \[n\], with start n - 6 and stop n - 5\n(.*\n)*.*0 > -1"):
+        InferenceSession().load(graph).execute(np.zeros(5, np.float32))
 
 
 def test_an_element_beyond_a_symbolic_size_is_reported_when_run() -> None:
