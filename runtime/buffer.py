@@ -295,8 +295,14 @@ class Buffer:
 
     def _assigned(self, value: Any) -> Any:
         """What NumPy can assign to elements of this buffer; a number has their type already."""
-        number = isinstance(value, bool | int | float | np.generic)
-        return Buffer.scalar(value, self._dtype).to_numpy() if number else value
+        if isinstance(value, bool | int | float | np.generic):
+            return Buffer.scalar(value, self._dtype).to_numpy()
+        array = np.asarray(value)
+        if array.dtype.kind in "OSUMmc":  # which NumPy would make numbers of, None too
+            raise TypeError(
+                f"a buffer takes numbers, arrays of numbers and buffers, got {shown(value)} ({array.dtype.name})"
+            )
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one.
@@ -309,8 +315,13 @@ class Buffer:
         """A DLPack capsule over the memory; options as the array API standard has them.
 
         Raises BufferError for what DLPack cannot carry: read-only memory to a consumer from before DLPack 1.0, 4-bit
-        integers, another device; TypeError or ValueError for options of another kind.
+        integers, a view with a negative stride, another device; TypeError or ValueError for options of another kind.
         """
+        if any(stride < 0 for stride in self.strides):
+            raise BufferError(
+                f"a view with the strides {self.strides} cannot be handed over: consumers of DLPack refuse negative"
+                " ones, or end the process; hand over its copy: buffer.contiguous()"
+            )
         return export_array(self.to_numpy(), self._dtype, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:

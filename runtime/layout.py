@@ -15,9 +15,11 @@ Index = int | slice | EllipsisType | None
 
 
 def checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """The sizes as ints. Raises TypeError on anything else, ValueError on a negative one."""
+    """The sizes as ints. Raises TypeError on anything else, bools too, ValueError on a negative one."""
     try:
         sizes = tuple(operator.index(size) for size in shape)
+        if any(isinstance(size, bool) for size in shape):
+            raise TypeError
     except TypeError:
         raise TypeError(f"a shape is a sequence of ints, got {shape!r}") from None
     if any(size < 0 for size in sizes):
@@ -56,7 +58,7 @@ def view(
             chosen = range(*part.indices(size))
             offset += chosen.start * stride if chosen else 0
             sizes.append(len(chosen))
-            steps.append(stride * chosen.step)
+            steps.append(stride * chosen.step if len(chosen) > 1 else stride)
         elif part is None:
             sizes.append(1)
             steps.append(0)

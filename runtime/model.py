@@ -6,7 +6,7 @@ import inspect
 import keyword
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pelton.artifact import TensorInfo
 from pelton.runtime.arguments import check_overlap, check_shapes, expected_of, locate, place
@@ -37,6 +37,12 @@ class Model:
         self._signature: inspect.Signature | None = None
         self._captures = Captures(self._inputs, executable.outputs)
         self._exact = self._captures.exact
+
+    def __reduce__(self) -> NoReturn:
+        """A TypeError: what is loaded belongs to its process."""
+        raise TypeError(
+            "a loaded model cannot be copied or pickled: pickle or save what session.compile(graph) makes, load that"
+        )
 
     @property
     def input_metadata(self) -> list[TensorSpec]:

@@ -162,6 +162,7 @@ INDICES: list[Any] = [
     0, -1, np.int64(1), slice(None), slice(1, None), slice(None, None, -1), slice(None, None, 2), slice(-2, 0, -1),
     slice(9, 2),
     ..., None, (0, 1), (slice(None), 0), (..., 0), (0, ...), (None, 1, ..., None), (1, slice(2, 0, -1), -1), (1, 2, 3),
+    slice(0, 4, 10**18), slice(-(10**30), 10**30, 10**30), slice(None, None, -(2**63)),
     (slice(0, 0),), (), (slice(None, None, -2), slice(None), slice(3, None, -3)),
 ]  # fmt: skip
 
@@ -208,6 +209,7 @@ def test_views_of_views() -> None:
         ([0, 1], TypeError),
         (1.0, TypeError),
         (True, TypeError),
+        (10**30, IndexError),
         (np.array([0]), TypeError),
         (slice(None, None, 0), ValueError),
     ],
@@ -232,6 +234,9 @@ def test_assignment() -> None:
             b[0] = value
     with pytest.raises(ValueError, match="broadcast"):
         b[0] = np.zeros(3)
+    for nothing in (None, "3", b"3", 1j, object(), {}, [None], ["3"], np.array(["2020-01-01"], "datetime64[D]")):
+        with pytest.raises(TypeError, match="a buffer takes numbers, arrays of numbers and buffers, got"):
+            b[0] = nothing
     b[1:] = b[:2]  # overlapping
     assert array[1:].tolist() == [[9, 9, 9, 9], [7, 5, 8, 7]]
 
@@ -358,6 +363,8 @@ def test_dlpack_refuses() -> None:
         Buffer.zeros((2,), DType.int4).__dlpack__()
     with pytest.raises(BufferError):
         Buffer.zeros((2,), F32).__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match=r"strides \(3, -1\).*buffer.contiguous\(\)"):
+        Buffer.zeros((2, 3), F32)[:, ::-1].__dlpack__()  # of which torch ends the process
     fixed = alias_array(np.frombuffer(bytes(8), np.float32))
     with pytest.raises(BufferError):
         fixed.__dlpack__()
@@ -370,6 +377,7 @@ def test_dlpack_refuses() -> None:
     [
         ((-1,), ValueError),
         ((1.5,), TypeError),
+        ((True, 2), TypeError),
         (3, TypeError),
         ("ab", TypeError),
         ((2**40, 2**40), MemoryError),

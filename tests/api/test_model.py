@@ -17,6 +17,7 @@
 | zero sizes, rank 0, no inputs | test_zero_sizes_rank_0_and_no_inputs |
 | `__call__`, `signature` | test_call_binds_like_a_function |
 | `repr` shows the inputs | test_repr_shows_the_inputs |
+| what is loaded stays in its process | test_no_copies_of_what_is_loaded |
 | `TensorSpec` | test_tensor_spec |
 | `LogLevel` | test_log_level |
 | `AssertLevel`, `SplitKReductionPrecision` | test_assert_level_and_split_k_precision |
@@ -24,7 +25,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
@@ -199,6 +202,12 @@ def test_call_binds_like_a_function(product: Model) -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError):
             product(*args, **kwargs)
+
+
+@pytest.mark.parametrize("through", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_no_copies_of_what_is_loaded(through: Callable[[Model], object], product: Model) -> None:
+    with pytest.raises(TypeError, match="a loaded model cannot be copied or pickled"):
+        through(product)
 
 
 def test_repr_shows_the_inputs(product: Model) -> None:
