@@ -149,6 +149,7 @@ OPERATIONS: Mapping[str, Callable[..., Array]] = {
     "arith.negf": np.negative, "arith.maximumf": formulas.maximum_value, "arith.minimumf": formulas.minimum_value,
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum, "arith.floordivsi": np.floor_divide, "arith.remsi": _trunc_mod,
+    "kernel.fmod": np.fmod,
     "arith.divui": np.floor_divide, "arith.remui": np.remainder, "arith.maxui": np.maximum, "arith.minui": np.minimum,
     "arith.uitofp": lambda x: x, "arith.bitcast": lambda x: x,
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.select": np.where,

@@ -160,7 +160,7 @@ def test_float_division_is_that_of_python() -> None:
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=dtype_name)
 def test_float_division_with_quotients_of_every_size(dtype: Attribute) -> None:
-    """The scalar code has no remainder instruction to lean on."""
+    """Also where the rounded quotient reaches an integer that the true one just misses."""
     random = np.random.default_rng(5)
     y = random.uniform(-8, 8, 4000).astype(reference.numpy_dtype(dtype))
     x = (np.rint(y * 2.0 ** random.uniform(-4, 40, 4000)) + random.choice([0, 0, 0.5, 1e-3], 4000)).astype(y.dtype)
