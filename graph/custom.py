@@ -26,7 +26,7 @@ from pelton.graph.custom_types import expect_kernel_dtypes, expect_whole_buffers
 from pelton.graph.device_ref import DeviceRef
 from pelton.graph.location import here, place
 from pelton.graph.types import TensorType, element_type, to_ir
-from pelton.support.errors import GraphError, GraphTypeError, PeltonError
+from pelton.support.errors import GraphError, GraphTypeError, PeltonError, shown
 from pelton.support.texts import require_unicode
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pelton.graph.value import TensorValue
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
+FLOATS = 1 << 1023
+"""Integers below are floats, up to rounding."""
 
 
 class Call(NamedTuple):
@@ -168,10 +170,10 @@ def _parameters(op: str, found: CustomOp, given: Mapping[str, Any] | None) -> di
             kinds = p.kind.__name__ if p.kind else "int, float, bool, str or DType"
             got = f"{values[name]!r} ({type(values[name]).__name__})"
             raise wrong_type(f"{op}: parameter {name!r} of {found.name!r} has another type", kinds, got)
-        if p.kind is float:
+        if p.kind is float and abs(values[name]) < FLOATS:
             values[name] = float(values[name])
         if isinstance(values[name], int) and not SMALLEST <= values[name] <= LARGEST:
-            raise wrong(f"{op}: parameter {name!r} of {found.name!r} leaves 64 bits", "an int64", str(values[name]))
+            raise wrong(f"{op}: parameter {name!r} of {found.name!r} leaves 64 bits", "an int64", shown(values[name]))
     return {name: values[name] for name in found.parameters}
 
 
