@@ -88,7 +88,8 @@ def register(
     `types` says what the op takes and gives, such as `"f32[..., n], f32[n] -> f32[..., n]"`: dtypes, sizes by number or
     by name. Where a kernel body's types begin with `...`, the body is called once per index of those dims, in parallel,
     and sees only the others. `shape` is a function from the types of the values (and the parameters, by keyword) to
-    those of the results. `cuda` is a body of the same arguments for a GPU.
+    those of the results. `cuda` is a body of the same arguments for a GPU: every thread of a block of 128 runs it, one
+    block per call.
 
     A body is a `def`: it may use helpers, numbers and texts from around it, but it is no lambda, class, method of an
     object, partial, generator or coroutine, and no decorator stands between it and `register`.

@@ -16,11 +16,11 @@ from pelton.kernels.top_k import is_top_k, ranked_of
 
 def kernel_items(func: FuncOp) -> Dim:
     """The number of items of `func`: on a GPU, of blocks. Raises CompileError where its sizes do not tell."""
+    calls = [op for op in func.body.block.ops if isinstance(op, CallOp)]
+    if calls and is_custom(calls[0]):
+        return custom_call(calls[0]).items
     if func.is_for_gpu:
         return cuda_items(func)
-    for op in func.body.block.ops:
-        if isinstance(op, CallOp) and is_top_k(op):
-            return ranked_of(op).rows
-        if isinstance(op, CallOp):
-            return custom_call(op).items if is_custom(op) else blocks_of(op).items
+    if calls:
+        return ranked_of(calls[0]).rows if is_top_k(calls[0]) else blocks_of(calls[0]).items
     return grid_items(func)

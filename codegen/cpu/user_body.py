@@ -22,10 +22,10 @@ from pelton.codegen.cpu import check, user_calls
 from pelton.codegen.cpu.elements import I64
 from pelton.codegen.cpu.emitter import Emitter
 from pelton.codegen.cpu.seam import binding, ir
+from pelton.codegen.refused import refused
 from pelton.codegen.source import Source
 from pelton.custom import division
 from pelton.custom.raises import messages, raising
-from pelton.support.errors import CompileError
 
 OPTIONS = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 EXCEPTION = re.compile(r'^@"?\.const\.pickledata\.(\w+)"? = .* c"(.*)"', re.MULTILINE)
@@ -73,7 +73,7 @@ def _compiled(source: Source) -> tuple[str, str]:
     try:
         item.compile(signature)
     except Exception as error:
-        raise _refused(source, error) from error
+        raise refused(source, error) from error
     return item.inspect_llvm(signature), item.overloads[signature].fndesc.llvm_func_name
 
 
@@ -143,26 +143,6 @@ def _division(function: Callable[..., Any], place: str) -> Any:
         return signature, write
 
     return extending.intrinsic(divided)
-
-
-def _refused(source: Source, error: Exception) -> CompileError:
-    """Why a body does not compile, and on which line of the text."""
-    reason = str(error)
-    place = re.findall(rf" at <{re.escape(source.name)}> \((\d+)\)", reason)
-    lines = source.text.splitlines()
-    number = int(place[0]) if place else 0
-    allocates = "NRT required" in reason
-    said = [line.strip() for line in reason.splitlines() if line.strip() and not line.startswith(("Failed in", "-"))]
-    specific = re.search(r"Numba\w+Error: (.+)", reason)
-    return CompileError(
-        f"the body of the custom op {source.name} " + ("allocates memory" if allocates else "does not compile"),
-        op=source.name,
-        location=f"line {number}: {lines[number - 1].strip()}" if 0 < number <= len(lines) else "",
-        got="" if allocates else specific[1] if specific else " ".join(said[:2]),
-        remedy="write into the results element by element; another result of the op can serve as scratch"
-        if allocates
-        else "see docs/custom_ops.md for what a body may do",
-    )
 
 
 def _site(data: str, source: Source) -> int:

@@ -22,7 +22,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pelton.codegen.cuda import vocabulary
+from pelton.codegen.cuda import user_body, vocabulary
 from pelton.codegen.cuda.seam import NUMBA_ERRORS, compiler, nvvm, types
 from pelton.codegen.cuda.words import STORAGE
 from pelton.codegen.source import Source
@@ -63,15 +63,25 @@ def compile_for_each(
             location=f"@{source.name}",
             got=str(threads),
         )
-    namespace = vocabulary.names(threads)
-    namespace["__name__"] = __name__
     path = f"<{source.name}>" if lines is None else str(_kept(source, lines))
-    exec(compile(source.text, path, "exec"), namespace)
+    if source.user_body:
+        kernel: Any = user_body.kernel_of(source, path, ccs[0], lines is not None)
+    else:
+        namespace = vocabulary.names(threads)
+        namespace["__name__"] = __name__
+        exec(compile(source.text, path, "exec"), namespace)
+        kernel = namespace[source.name]
     buffers = [types.CPointer(STORAGE[element]) for _, element in source.buffers]
     parameters = [*buffers, *[types.int64] * (len(source.symbols) + 2), types.CPointer(types.int64)]
-    library = _library(namespace[source.name], parameters, threads, ccs[0], lines is not None)
+    try:
+        library = _library(kernel, parameters, threads, ccs[0], lines is not None)
+    except Exception as error:  # of a user's body: Numba raises of every kind
+        if source.user_body:
+            raise user_body.refused_for_gpu(source, error, path) from error
+        raise
     texts = ("\n".join(library.get_asm_strs(cc=cc)) for cc in ccs)
-    return [_NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n")) for ptx in texts]
+    plain = [_NOISE.sub("", _NUMBA_ENVIRONMENT.sub("", ptx + "\n")) for ptx in texts]
+    return [user_body.checked(source, ptx) for ptx in plain] if source.user_body else plain
 
 
 def _kept(source: Source, folder: Path) -> Path:

@@ -37,7 +37,6 @@ from pelton.dialects.kernel import (
 )
 from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_int
-from pelton.kernels.custom import custom_call, is_custom
 from pelton.support.errors import CompileError
 
 DEFAULT_THREADS = 128
@@ -224,12 +223,6 @@ class CudaPrinter(ByFour):
 
     def call(self, op: CallOp) -> None:
         name = op.callee.string_value()
-        if is_custom(op):
-            found = custom_call(op).op
-            raise CompileError(f"the custom op {found!r} has no kernel for a GPU", op=found, location=self.place_of(op),
-                               expected="an op with a scalar body, which runs everywhere", got="a kernel body",
-                               remedy="give it a scalar body, or keep the op on the CPU: "
-                               ".to(DeviceRef.CPU()) before it")  # fmt: skip
         if name not in self.schedules:
             raise CompileError(f"target {self.target} has no schedule {name}", op=op.name, location=self.place_of(op),
                                expected=f"one of {', '.join(self.schedules) or 'none'}", got=name)  # fmt: skip

@@ -17,3 +17,9 @@ NUMBA_ERRORS: tuple[type[Exception], ...] = tuple(
 """numba-cuda raises its own errors and those of Numba itself."""
 compiler: Any = import_module("numba.cuda.compiler")
 nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
+
+# for the bodies of custom ops
+arrays: Any = import_module("numba.cuda.np.arrayobj")
+cgutils: Any = import_module("numba.cuda.cgutils")
+CUDADispatcher: Any = import_module("numba.cuda.dispatcher").CUDADispatcher
+CudaSupportError: type[Exception] = import_module("numba.cuda.cudadrv.error").CudaSupportError

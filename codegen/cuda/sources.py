@@ -11,8 +11,9 @@ from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
 
-from pelton.codegen.cuda.printer import CudaPrinter, Schedule
+from pelton.codegen.cuda.printer import CudaPrinter, Schedule, threads_of
 from pelton.codegen.kernels import top_k_cuda
+from pelton.codegen.kernels.custom_cuda import custom_source
 from pelton.codegen.kernels.matmul_cuda import MATMUL
 from pelton.codegen.source import Source
 from pelton.codegen.targets import kernels_of
@@ -29,7 +30,7 @@ SCHEDULES: dict[str, Schedule] = {
 
 def cuda_source(func: FuncOp) -> Source:
     """The text of a function whose barriers are in place; CompileError for an op or a schedule without a text."""
-    return CudaPrinter(func, SCHEDULES).source()
+    return custom_source(func, threads_of(func, {})) or CudaPrinter(func, SCHEDULES).source()
 
 
 def cuda_sources(module: ModuleOp, kernel: str = "") -> Iterator[Source]:

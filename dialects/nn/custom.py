@@ -16,7 +16,7 @@ from pelton.dialects import dims
 from pelton.dialects.dims import Dim
 from pelton.dialects.effects import DeclaredEffects, Effects
 from pelton.dialects.op import Array, NnOp, Sizes, location_of
-from pelton.dialects.types import BufferType, DimsAttr, ShapedValueType, TensorType, is_bool
+from pelton.dialects.types import HOST, BufferType, DimsAttr, ShapedValueType, TensorType, is_bool
 from pelton.dtype import DType
 from pelton.support.errors import CompileError
 
@@ -127,11 +127,14 @@ def python_body(op: str, digest: str, parameters: DictionaryAttr) -> Callable[..
 
 
 def require_bodies(module: Operation) -> None:
-    """Raises CompileError, with the place, where a custom op of the module has a body that nobody has given."""
+    """Raises CompileError, with the place, where a custom op of the module has a body that nobody has given, or is on a
+    GPU and has none for it.
+    """
     for op in module.walk():
         if isinstance(op, CustomOp):
+            on_host = all(t.device.data == HOST for t in op.shaped)
             try:
-                body_of(op.op.data, op.body.data)
+                (body_of if on_host else cuda_body_of)(op.op.data, op.body.data)
             except CompileError as error:
                 raise error.with_details(op=op.name, location=location_of(op) or "") from None
 
@@ -146,6 +149,18 @@ def body_of(op: str, digest: str) -> BodyText:
             remedy="give the file that registers it as custom_extensions; text as it is in the IR holds no code",
         )
     return found
+
+
+def cuda_body_of(op: str, digest: str) -> str:
+    """The text of the body for a GPU. Raises CompileError where there is none."""
+    if not (text := body_of(op, digest).cuda):
+        raise CompileError(
+            f"the custom op {op!r} has no body for a GPU",
+            expected="a body given as cuda=, or a scalar body",
+            got="a kernel body for the CPU alone",
+            remedy="give pelton.register a cuda= body, or keep the op on the CPU: .to(DeviceRef.CPU()) before it",
+        )
+    return text
 
 
 def parameter_values(parameters: DictionaryAttr) -> dict[str, Any]:
