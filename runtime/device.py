@@ -127,7 +127,7 @@ class Accelerator(Device):
     is done in that order, while the host goes on. Kernels' faults are raised by the call that learns of them.
 
     Raises RuntimeError that says what was looked for where there is no such GPU, or no driver or binding to reach it
-    by; TypeError for an id that is no int.
+    by; ValueError for an id below -1; TypeError for one that is no int.
     """
 
     __slots__ = ("pool",)
@@ -136,7 +136,9 @@ class Accelerator(Device):
 
     def __init__(self, id: int = -1) -> None:
         check_id(id)
-        self._open(max(id, 0) if id >= -1 else id)
+        if id < -1:
+            raise ValueError(f"there is no GPU {id}; they are numbered from 0, and -1 means the default")
+        self._open(max(id, 0))
 
     def _open(self, id: int) -> None:
         super().__init__("gpu", id)

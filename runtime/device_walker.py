@@ -71,7 +71,8 @@ def works_of(program: Program, devices: Sequence[Accelerator | None], codes: Seq
 def code_for(device: Accelerator, kernel: KernelCode) -> str | bytes:
     """The cubin of a kernel where the device runs it as it is: of its own major capability, and no later one."""
     ptx = kernel.code.decode()
-    made, here = _capability(ptx.partition(".target ")[2].split()[0]), _capability(device.architecture_name)
+    target = ptx.partition(".target ")[2].split()
+    made, here = _capability(target[0] if target else ""), _capability(device.architecture_name)
     fits = device.api == CUDA and made[0] == here[0] and made[1] <= here[1]
     return kernel.cubin if kernel.cubin and fits else ptx
 
@@ -142,7 +143,8 @@ class DeviceWalker(PythonWalker):
     def begin(self, frame: DeviceFrame) -> int:
         """Give all devices their work: 0, or 1 + the position of what the host finds wrong before."""
         for work in self.works:
-            for memory in (frame.status.get(work.number), frame.reported.get(work.number)):
+            status = frame.status.get(work.number) if work.rows else None  # which nobody reads where nothing is checked
+            for memory in (status, frame.reported.get(work.number)):
                 if memory is not None:
                     work.device.driver.copy(memory.address, frame.zeros[work.number].address, memory.size)
         for at, op, operands in self._body:

@@ -70,8 +70,17 @@ def test_what_a_device_says(fake: FakeCuda, gpu: Accelerator) -> None:
     del buffer
     assert gpu.stats["free_memory"] == 64 << 20
     gpu.synchronize()
-    with pytest.raises(DeviceError, match="gpu:2"):
+    with pytest.raises(DeviceError, match=r"gpu:2: CUDA_ERROR_INVALID_DEVICE(.|\n)*accelerator_count"):
         Accelerator(2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "said"), [(-2, ValueError, "no GPU -2"), (True, TypeError, "an int, got bool")]
+)
+def test_ids_that_no_device_has(bad: int, error: type[Exception], said: str) -> None:
+    """Whether there are GPUs or not."""
+    with pytest.raises(error, match=said):
+        Accelerator(bad)
 
 
 def test_too_much_memory(gpu: Accelerator) -> None:
@@ -106,6 +115,7 @@ def test_a_replay_is_one_call(fake: FakeCuda, gpu: Accelerator) -> None:
     model.replay(1, x)
     model.replay(1, x)
     assert [call.name for call in fake.calls] == ["cuGraphLaunch"] * 2
+    assert [launch.kernel for launch in model.launches(x)] == ["tanh_mul"], "there is no check to begin anew"
     np.testing.assert_allclose(out.to_numpy(), np.tanh(values(8)) * 2, rtol=1e-6)
 
 
