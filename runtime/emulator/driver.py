@@ -172,7 +172,10 @@ class EmulatedDriver:
         self._not_while_capturing("function")
         if isinstance(code, bytes):
             raise EmulationError(f"the emulator runs PTX, and {entry} is given as machine code")
-        return self._entry(code, entry)
+        try:
+            return self._entry(code, entry)
+        except EmulationError as error:  # what is wrong with a text stands in one of its lines
+            raise error.with_details(op=f"kernel {entry}") from None
 
     def _entry(self, ptx: str, entry: str) -> Function:
         with self._at_work():
