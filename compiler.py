@@ -54,6 +54,7 @@ from pelton.program import Program
 from pelton.sight import Sight
 from pelton.support.dump import edited
 from pelton.support.errors import CompileError, KnobError
+from pelton.support.knobs import cache_folder
 from pelton.support.options import DEFAULTS, Options
 from pelton.support.trace import stage
 
@@ -148,6 +149,8 @@ class Compilation:
     architecture: str = ""
     cubins: bool = False
     """Whether machine code for the GPU is made too, where nvJitLink is installed."""
+    traced: bool = False
+    """Whether PTX says which line of its kernel's text an instruction comes from."""
 
     def __post_init__(self) -> None:
         self.pipeline = passes_for(self.target.name, self.options)
@@ -212,7 +215,10 @@ class Compilation:
 
     def backend(self, function: kernel.FuncOp) -> Backend:
         """What makes the code of a kernel."""
-        return CudaBackend.named(self.architecture) if function.is_for_gpu else self.host
+        if not function.is_for_gpu:
+            return self.host
+        kept = cache_folder() / "sources" if self.traced else None
+        return replace(CudaBackend.named(self.architecture), traced=kept)
 
     def bytes_of(self, info: TensorInfo) -> bytes:
         return self.constants[info.name].tobytes()

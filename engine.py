@@ -186,7 +186,9 @@ class InferenceSession:
         with _compiler():
             _provide(self._extensions)
             return CompiledModel(
-                _compiled(_source(model), self._options, self._gpus()._replace(cubins=True), lambda infos: None)
+                _compiled(
+                    _source(model), self._options, self._gpus()._replace(cubins=True, traced=False), lambda infos: None
+                )
             )
 
     def init(self, compiled: CompiledModel | PathLike, *, weights_registry: Weights | None = None) -> Model:
@@ -215,10 +217,13 @@ class InferenceSession:
         return Model(DeviceExecutable(artifact, weights, {device.name: device for device in self._devices}))
 
     def _gpus(self) -> _Gpus:
-        """The least of the session's GPUs, and whether one runs machine code; without any what PELTON_TARGET says."""
+        """The least of the session's GPUs, whether one runs machine code and whether one is emulated, which tells of
+        lines; without any what PELTON_TARGET says.
+        """
         there = [device for device in self._devices if not device.is_host]
         known = sorted((device.architecture_name for device in there), key=lambda name: int(name[3:]))
-        return _Gpus(known[0] if known else knobs.gpu_target(), any(device.api == CUDA for device in there))
+        apis = {device.api for device in there}
+        return _Gpus(known[0] if known else knobs.gpu_target(), CUDA in apis, bool(apis - {CUDA}))
 
     def __repr__(self) -> str:
         return f"InferenceSession(devices={self._devices})"
@@ -277,10 +282,13 @@ def _checked(devices: Any) -> list[Device]:
 
 
 class _Gpus(NamedTuple):
-    """What code for GPUs is made for: the architecture that all can run, and whether machine code is to be made too."""
+    """What code for GPUs is made for: the architecture that all can run, whether machine code is to be made too, and
+    whether code says which lines it comes from.
+    """
 
     architecture: str
     cubins: bool
+    traced: bool
 
 
 class _Source(NamedTuple):

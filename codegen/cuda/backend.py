@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pelton.artifact import KernelCode
@@ -24,6 +24,8 @@ class CudaBackend:
     suffix: str = ".ptx"
     lines: Path | None = None
     """Where texts are kept so that what is readable can say which line of one an instruction comes from."""
+    traced: Path | None = None
+    """The same for what is compiled; where a text cannot be kept, its code says nothing of lines."""
 
     @classmethod
     def named(cls, architecture: str) -> CudaBackend:
@@ -41,12 +43,21 @@ class CudaBackend:
         return cuda_source(function)
 
     def key(self, source: Source) -> str:
-        return ptx_key(source, self.name)
+        return ptx_key(source, self.name if self.traced is None else f"{self.name} with the lines of {self.traced}")
 
     def compile(self, source: Source) -> bytes:
-        return replace(self, lines=None).readable(source).encode()
+        try:
+            return self._ptx(source, self.traced).encode()
+        except OSError:
+            return self._ptx(source, None).encode()
 
     def readable(self, source: Source) -> str:
+        try:
+            return self._ptx(source, self.lines)
+        except OSError as error:
+            raise CompileError(f"cannot keep a kernel's text in {self.lines}: {error}") from error
+
+    def _ptx(self, source: Source, lines: Path | None) -> str:
         try:
             from pelton.codegen.cuda.compile import compile_ptx
         except ModuleNotFoundError as error:
@@ -55,10 +66,7 @@ class CudaBackend:
                 got=str(error),
                 remedy="pip install 'pelton[cuda]' (in a clone: pip install -e '.[cuda]')",
             ) from error
-        try:
-            return compile_ptx(source, cc=self.cc, lines=self.lines)
-        except OSError as error:
-            raise CompileError(f"cannot keep a kernel's text in {self.lines}: {error}") from error
+        return compile_ptx(source, cc=self.cc, lines=lines)
 
     def code(self, source: Source, data: bytes) -> KernelCode:
         return KernelCode(source.name, data, source.lanes, len(source.buffers))

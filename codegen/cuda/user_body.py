@@ -18,6 +18,8 @@ from pelton.codegen.source import Source
 from pelton.support.errors import CompileError
 
 SHARED = re.compile(r"_cudapy_(?:s|l)mem_\d+")
+INLINED = re.compile(r", function_name .*|^\s*\.section\s+\.debug_str\s*\{[^}]*\}\n", re.MULTILINE)
+"""What lines say of the functions that were inlined, and the names of these."""
 
 
 class _Function(CUDADispatcher):
@@ -58,14 +60,15 @@ def refused_for_gpu(source: Source, error: Exception, path: str) -> CompileError
 
 
 def checked(source: Source, ptx: str) -> str:
-    """The PTX with its own numbers for shared and local memory: Numba's go on from one kernel to the next. Raises
-    CompileError where it calls what is not in it.
+    """The PTX with its own numbers for shared and local memory: Numba's go on from one kernel to the next; its lines
+    are those of the text alone. Raises CompileError where it calls what is not in it.
     """
     if called := re.findall(r"\.extern \.func[^;]*?(\w+)\s*(?:\(|;)", ptx):
         reason = "NRT required" if "NRT" in "".join(called) else f"it calls {', '.join(called)}, which no GPU has"
         raise refused(source, RuntimeError(reason), body="cuda body")
     known: dict[str, str] = {}
-    return SHARED.sub(lambda m: known.setdefault(m[0], f"{m[0].rpartition('_')[0]}_{len(known) + 1}"), ptx)
+    plain = INLINED.sub("", ptx)
+    return SHARED.sub(lambda m: known.setdefault(m[0], f"{m[0].rpartition('_')[0]}_{len(known) + 1}"), plain)
 
 
 def _words(source: Source) -> dict[str, Any]:

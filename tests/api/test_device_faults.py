@@ -158,7 +158,8 @@ def test_an_emulated_device_outlives_a_fault() -> None:
     model, other = session.load(graph), session.load(scaled(there))
     free = gpu.stats["free_memory"]
     for _ in range(3):
-        with pytest.raises(RuntimeError, match=r"stray"):
+        with pytest.raises(RuntimeError, match=r"thread 0 of block 0(.|\n)*stray\.py:\d+") as caught:
             model.execute(here(values(8), gpu))
+        assert "out[x.shape[0] * 1024 + cuda.threadIdx.x] = x[0]" in str(caught.value), "the line of the text"
         works(other, gpu)
     assert gpu.stats["free_memory"] <= free
