@@ -54,6 +54,15 @@ class Closure:
         function = body.function
         definition = definition_of(self.op, body)
         stored = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                remedy = "import it in front of the function"
+                raise self.refused(f"imports something inside: {ast.unparse(node)}", function, "", remedy)
+            if isinstance(node, ast.Raise) and any(isinstance(n, ast.JoinedStr) for n in ast.walk(node)):
+                expected = "a text that is a constant; the values are not known when it is written"
+                raise self.refused(
+                    f"makes the text of an exception as it runs: {ast.unparse(node)}", function, expected
+                )
         if not self.running and (taken := [p.arg for p in definition.args.kwonlyargs if p.arg in stored]):
             raise self.refused(f"assigns to its parameter {taken[0]}", function, "", "use another name")
         self.running.append(function)

@@ -93,9 +93,15 @@ def import_array(source: Any) -> tuple[NDArray[np.generic], DType, bool]:
 
 def _imported(source: Any) -> tuple[NDArray[np.generic], DType | None, bool]:
     """(array, type where NumPy lacks it, whether it may be written)."""
-    device = cast("tuple[int, int]", source.__dlpack_device__())
-    if int(device[0]) not in HOST_DEVICES:
-        raise NotOnHost(f"the memory is on DLPack device {tuple(map(int, device))}, not on the host")
+    device = source.__dlpack_device__()
+    try:
+        kind, number = map(int, device)
+    except (TypeError, ValueError):
+        raise BufferError(
+            f"__dlpack_device__ of a {type(source).__name__} gave {device!r}, not the numbers of a device's type and id"
+        ) from None
+    if kind not in HOST_DEVICES:
+        raise NotOnHost(f"the memory is on DLPack device {(kind, number)}, not on the host")
     try:
         capsule = source.__dlpack__(max_version=(1, 0))
     except TypeError:  # a producer from before DLPack 1.0

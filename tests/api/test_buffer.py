@@ -358,6 +358,13 @@ def test_read_only() -> None:
     assert Buffer.from_dlpack(fixed).writable and array.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("device", ["cpu", None, 1, (1,), ("a", "b"), (1, 0, 0)])
+def test_no_device_of_dlpack(device: Any) -> None:
+    odd = type("Odd", (Foreign,), {"__dlpack_device__": lambda self: device})
+    with pytest.raises(BufferError, match=r"of a Odd gave .*, not the numbers of a device's type and id"):
+        Buffer.from_dlpack(odd(Buffer.zeros((2,), F32)))
+
+
 def test_dlpack_refuses() -> None:
     with pytest.raises(BufferError):
         Buffer.zeros((2,), DType.int4).__dlpack__()

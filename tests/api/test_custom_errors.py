@@ -464,3 +464,28 @@ def test_numbers_of_any_length_are_not_computed(body: Callable[..., Any], parame
     pelton.register("long", scalar=True)(body)
     with pytest.raises(ValueError, match=r"which has no value: it is an integer of more than 1024 bits"):
         Graph("g", lambda x: ops.custom("long", CPU, [x], [x.type], parameters)[0], [N])
+
+
+def importing(out: Any, x: Any) -> None:
+    from math import sin
+
+    out[0] = sin(x[0])
+
+
+def formatting(out: Any, x: Any) -> None:
+    if x[0] > 0:
+        raise ValueError(f"bad {x[0]}")
+    out[0] = x[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (importing, r"imports something inside: from math import sin\n(.*\n)*.*in front of the function"),
+        (formatting, r"makes the text of an exception as it runs: raise ValueError\(f'bad"),
+    ],
+)
+def test_statements_that_no_kernel_has(body: Callable[..., Any], message: str) -> None:
+    pelton.register("states", shape=lambda x: x)(body)
+    with pytest.raises(ValueError, match=message):
+        Graph("g", lambda x: ops.custom("states", CPU, [x], [x.type])[0], [N])
