@@ -17,6 +17,8 @@ from pelton.runtime.emulator.errors import OutOfBounds
 from pelton.runtime.emulator.memory import GAP, Index, Layout, Marked, check, round_up
 from pelton.runtime.emulator.values import Array
 
+ROOM = 1 << 20
+"""What at least lies between two allocations: a kernel that strays by rows does not meet the next."""
 _REMEMBERED = 4096
 _NEAR = 1 << 30
 
@@ -84,7 +86,7 @@ class Global:
     def _add(self, new: Allocation) -> Allocation:
         self._starts.append(new.start)
         self._all[new.start] = new
-        self._next = round_up(new.start + new.size, GAP) + GAP
+        self._next = round_up(new.start + new.size, ROOM) + ROOM + GAP  # a multiple of GAP, but of no more
         self._table = None
         return new
 
@@ -131,7 +133,7 @@ class Global:
             if 0 <= address - start < size:
                 return f"byte {address - start} of {size} at {start:#x}, which were freed"
         k = bisect_right(self._starts, address)
-        if k < len(self._starts) and self._starts[k] - address <= GAP // 2:
+        if k < len(self._starts) and self._starts[k] - address <= ROOM // 2:
             after = self._all[self._starts[k]]
             return f"{after.start - address} bytes before the start of {after.name}"
         if not k:

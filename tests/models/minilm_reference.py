@@ -7,11 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, Any]
+
+
+class Sizes(Protocol):
+    """What weights depend on: the fields of `examples.minilm.Config`."""
+
+    @property
+    def vocabulary(self) -> int: ...
+    @property
+    def positions(self) -> int: ...
+    @property
+    def kinds(self) -> int: ...
+    @property
+    def hidden(self) -> int: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def intermediate(self) -> int: ...
+
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
@@ -68,3 +86,30 @@ def _attention(x: Array, w: _Float64, name: str, heads: int) -> Array:
 
 def _gelu(x: Array) -> Array:
     return x * 0.5 * (1 + np.asarray(_erf(x / math.sqrt(2)), np.float64))
+
+
+def random_weights(config: Sizes, seed: int = 0) -> dict[str, Array]:
+    """Weights of the size a trained model has: sums stay near 1, gammas near 1, betas and biases near 0."""
+    rng, hidden, inner = np.random.default_rng(seed), config.hidden, config.intermediate
+    weights: dict[str, Array] = {}
+
+    def dense(name: str, inputs: int, outputs: int) -> None:
+        weights[f"{name}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs))
+        weights[f"{name}.bias"] = rng.normal(0, 0.1, outputs)
+
+    def norm(name: str) -> None:
+        weights[f"{name}.weight"] = rng.normal(1, 0.1, hidden)
+        weights[f"{name}.bias"] = rng.normal(0, 0.1, hidden)
+
+    tables = {"word": config.vocabulary, "position": config.positions, "token_type": config.kinds}
+    for name, rows in tables.items():
+        weights[f"embeddings.{name}_embeddings.weight"] = rng.normal(0, 1, (rows, hidden))
+    norm("embeddings.LayerNorm")
+    for layer in (f"encoder.layer.{k}" for k in range(config.layers)):
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            dense(f"{layer}.attention.{part}", hidden, hidden)
+        norm(f"{layer}.attention.output.LayerNorm")
+        dense(f"{layer}.intermediate.dense", hidden, inner)
+        dense(f"{layer}.output.dense", inner, hidden)
+        norm(f"{layer}.output.LayerNorm")
+    return {name: array.astype(np.float32) for name, array in weights.items()}

@@ -18,7 +18,8 @@ from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.examples import checkpoint, minilm
 from pelton.graph import DeviceRef, Graph, TensorType
-from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights, random_weights
+from pelton.tests.models.minilm_reference import random_weights
+from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights
 from pelton.tests.support.lean import FOR_GPUS, lean_python, run_there
 
 

@@ -18,7 +18,7 @@ from pelton.engine import InferenceSession, Model
 from pelton.examples import checkpoint, minilm, sentence_similarity
 from pelton.runtime.loader import host_features
 from pelton.support import trace
-from pelton.tests.models.minilm_reference import embed
+from pelton.tests.models.minilm_reference import embed, random_weights
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -68,33 +68,6 @@ class Subject:
         got = self.run(*self.padded(lengths))
         assert got.dtype == np.float32 and got.shape == (len(lengths), self.config.hidden)
         np.testing.assert_allclose(got, np.stack([self.reference(n) for n in lengths]), rtol=0, atol=TOLERANCE)
-
-
-def random_weights(config: minilm.Config, seed: int = 0) -> dict[str, Array]:
-    """Weights of the size a trained model has: sums stay near 1, gammas near 1, betas and biases near 0."""
-    rng, hidden, inner = np.random.default_rng(seed), config.hidden, config.intermediate
-    weights: dict[str, Array] = {}
-
-    def dense(name: str, inputs: int, outputs: int) -> None:
-        weights[f"{name}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs))
-        weights[f"{name}.bias"] = rng.normal(0, 0.1, outputs)
-
-    def norm(name: str) -> None:
-        weights[f"{name}.weight"] = rng.normal(1, 0.1, hidden)
-        weights[f"{name}.bias"] = rng.normal(0, 0.1, hidden)
-
-    tables = {"word": config.vocabulary, "position": config.positions, "token_type": config.kinds}
-    for name, rows in tables.items():
-        weights[f"embeddings.{name}_embeddings.weight"] = rng.normal(0, 1, (rows, hidden))
-    norm("embeddings.LayerNorm")
-    for layer in (f"encoder.layer.{k}" for k in range(config.layers)):
-        for part in ("self.query", "self.key", "self.value", "output.dense"):
-            dense(f"{layer}.attention.{part}", hidden, hidden)
-        norm(f"{layer}.attention.output.LayerNorm")
-        dense(f"{layer}.intermediate.dense", hidden, inner)
-        dense(f"{layer}.output.dense", inner, hidden)
-        norm(f"{layer}.output.LayerNorm")
-    return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
 def loaded(config: minilm.Config, weights: Mapping[str, Array]) -> Subject:

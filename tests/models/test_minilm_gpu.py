@@ -18,8 +18,8 @@ from pelton.engine import InferenceSession, Model
 from pelton.examples import checkpoint, minilm
 from pelton.graph import DeviceRef
 from pelton.support.errors import CaptureError
-from pelton.tests.models.minilm_reference import embed
-from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights, random_weights
+from pelton.tests.models.minilm_reference import embed, random_weights
+from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights
 
 Array: TypeAlias = np.ndarray[Any, Any]
 WEIGHTS = random_weights(SMALL)

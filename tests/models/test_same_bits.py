@@ -18,7 +18,8 @@ from pelton.engine import InferenceSession, Model
 from pelton.examples import checkpoint, minilm
 from pelton.graph import Graph
 from pelton.runtime import pool
-from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights, random_weights
+from pelton.tests.models.minilm_reference import random_weights
+from pelton.tests.models.test_minilm import FILES, SMALL, needs_weights
 from pelton.tests.support.compiled import difference
 from pelton.tests.support.random_graphs import arrays, build, weights
 from pelton.tests.support.random_steps import generate, sizes_of

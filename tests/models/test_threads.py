@@ -14,7 +14,8 @@ from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
 from pelton.support.errors import PeltonError
-from pelton.tests.models.test_minilm import SMALL, random_weights
+from pelton.tests.models.minilm_reference import random_weights
+from pelton.tests.models.test_minilm import SMALL
 from pelton.tests.support.compiled import artifact_of, difference, results
 from pelton.tests.support.random_graphs import arrays, build, weights
 from pelton.tests.support.random_steps import generate, sizes_of

@@ -21,7 +21,8 @@ from pelton.runtime.executable import NativeExecutable
 from pelton.runtime.loader import host_features
 from pelton.runtime.model import Model
 from pelton.runtime.weights import bind_weights
-from pelton.tests.models.test_minilm import SMALL, random_weights
+from pelton.tests.models.minilm_reference import random_weights
+from pelton.tests.models.test_minilm import SMALL
 from pelton.tests.ops.test_every_op import Nowhere
 
 pytestmark = pytest.mark.skipif(not AVX2.required <= host_features(), reason="this machine has no AVX2")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pelton.kernels import top_k
+from pelton.tests.unit import test_cuda_by_four as by_four
 from pelton.tests.unit import test_cuda_graphs as graphs
 from pelton.tests.unit import test_cuda_kernels as kernels
 from pelton.tests.unit import test_cuda_matmul as matmul
@@ -79,6 +80,10 @@ FAMILIES: dict[str, Callable[[], Sequence[Case]]] = {
     "elementwise": lambda: [
         *_all(kernels.test_elementwise, kernels.test_conversions_and_guarded_division, kernels.test_strided_views),
         *_graphs("add_relu", "where"),
+    ],
+    "by four": lambda: [
+        *_all(by_four.test_every_place_and_every_number),
+        *_only(graphs.test_long_rows_are_cut_and_short_ones_joined, {"symbolic": True}),
     ],
     "rows": lambda: [
         *_all(kernels.test_softmax, kernels.test_halves_in_memory),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,9 +12,8 @@ from pelton.driver import Accelerator, Buffer
 from pelton.dtype import DType
 from pelton.engine import InferenceSession
 from pelton.graph import DeviceRef, Graph, TensorType, ops
-from pelton.runtime.emulator import emulate
 from pelton.support.errors import CompileError
-from pelton.tests.support.cuda import functions
+from pelton.tests.support.cuda import functions, launch
 
 MOVE = """\
 def move(x, y, at, left, lo, hi, ctx):
@@ -32,16 +29,14 @@ WIDTHS = {"u8": "v4.u8", "u16": "v4.u16", "f32": "v4.f32", "f64": "v2.f64", "i32
 def test_every_place_and_every_number(storage: str) -> None:
     """One access for four where there are four at a multiple of their bytes; nothing else is touched."""
     dtype = np.dtype({"u": "uint", "i": "int", "f": "float"}[storage[0]] + storage[1:])
-    ptx = compile_ptx(
-        Source("move", MOVE.format(storage=storage), (("x", storage), ("y", storage)), ("at", "left"), 32)
-    )
+    move = Source("move", MOVE.format(storage=storage), (("x", storage), ("y", storage)), ("at", "left"), 32)
+    ptx = compile_ptx(move)
     assert f"ld.global.{WIDTHS[storage]}" in ptx
     assert f"st.global.{WIDTHS[storage]}" in ptx
     for at in range(6):
         for left in range(6):
             x, y = np.arange(1, at + left + 1).astype(dtype), np.zeros(at + left, dtype)
-            args: list[Any] = [x, y, at, left, 0, 1, np.zeros(3, np.int64)]
-            emulate(ptx, "move", 1, 32, args)
+            launch(move, ptx, 1, [x, y], [at, left])
             np.testing.assert_array_equal(
                 y, np.where(np.arange(at + left) < at, 0, x) * (np.arange(at + left) < at + 4)
             )

@@ -13,8 +13,8 @@ from pelton.dialects.interpreter import run as interpret
 from pelton.dtype import DType
 from pelton.examples import minilm
 from pelton.graph import ops
-from pelton.tests.models.minilm_reference import embed
-from pelton.tests.models.test_minilm import SMALL, random_weights
+from pelton.tests.models.minilm_reference import embed, random_weights
+from pelton.tests.models.test_minilm import SMALL
 from pelton.tests.support import random_buffers
 from pelton.tests.support.cuda_plans import lowered, run_plan
 from pelton.tests.support.graphs import graph_of

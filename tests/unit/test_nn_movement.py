@@ -181,7 +181,7 @@ def test_rebind_asks_for_equal_sizes() -> None:
     op = make("rebind", operand(("a", 4), F32), shape=DimsAttr(("b", "c")), message=StringAttr("heads"))
     assert [(r.relation, r.lhs, r.rhs, r.message) for r in op.requires()] == [
         ("eq", "a", "b", "heads"),
-        ("eq", 4, "c", "heads"),
+        ("eq", "c", 4, "heads"),
     ]
     (y,) = op.evaluate({}, x := array(3, 4))
     assert y is x
