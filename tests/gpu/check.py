@@ -35,12 +35,15 @@ COLUMNS = ("us", "GB/s", "of copy", "TFLOP/s", "torch us", "/ torch", "execute u
 class Check:
     """What was found so far, and when to stop."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, only: str = "") -> None:
         self.results: list[dict[str, Any]] = []
+        self._only = only
         self._end = time.monotonic() + seconds
 
     def attempt(self, name: str, call: Callable[[], Any]) -> Any:
         """Tries a part, and says what became of it; what the part returned, or None."""
+        if self._only not in name:
+            return None
         begun, found = time.monotonic(), None
         row: dict[str, Any] = {"part": name, "result": OK, "note": ""}
         if begun > self._end:
@@ -91,11 +94,15 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="small sizes, as an emulated GPU needs them")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="begin nothing after so long (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("check.json"), help="where to write it all (%(default)s)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="try only parts with this in their name")
     options = parser.parse_args()
     faulthandler.dump_traceback_later(options.seconds + 25, exit=True)  # what hangs ends, and shows where it stood
     device = Accelerator() if options.device == "gpu" else Accelerator.emulated()
     print(f"{device!r}, {device.architecture_name}, {device.stats['total_memory'] / 2**30:.1f} GiB", flush=True)
-    trial, check = Trial(device, options.models, SMALL if options.small else LARGE), Check(options.seconds)
+    trial, check = (
+        Trial(device, options.models, SMALL if options.small else LARGE),
+        Check(options.seconds, options.only),
+    )
     for part in parts(trial):
         check.attempt(part.name, part.call)
     rows = check.figures(trial)

@@ -60,7 +60,7 @@ def test_a_wrong_kernel_fails_it(prepared: Path, python: Path, tmp_path: Path) -
     (folder / "pelton").symlink_to(prepared / "pelton")
     shutil.copytree(prepared / "models", folder / "models")
     shutil.copy(prepared / "models" / "add.pelton", folder / "models" / "where.pelton")
-    status, output, found = check(python, folder)
+    status, output, found = check(python, folder, "--only", "elementwise")
     wrong = [row["part"] for row in found["parts"] if row["result"] == "WRONG"]
     assert (status, wrong) == (1, ["elementwise: where"])
     assert "not right: elementwise: where" in output
