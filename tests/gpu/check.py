@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ class Check:
         rows = [copied]
         for name in CASES:
             if CASES[name].moved or CASES[name].flops:
-                rows.append(self.attempt(f"figure: {name}", lambda: measure.case(trial, name, copied["GB/s"])))  # noqa: B023
+                one = partial(measure.case, trial, name, copied["GB/s"])
+                rows.append(self.attempt(f"figure: {name}", one))
         rows.append(self.attempt("figure: host cost", lambda: measure.calls(trial)))
         return [row for row in rows if row and "figure" in row]
 
