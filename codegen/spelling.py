@@ -113,7 +113,7 @@ def _negate(op: Operation, args: Sequence[Term], vector: bool) -> Term:
     return prefix("-", args[0])
 
 
-def _ceildiv(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+def ceildiv(op: Operation, args: Sequence[Term], vector: bool) -> Term:
     """Of sizes, which are far from overflow; by 0 it is 0, as all division is."""
     x, y = args
     if y.text.isdigit():
@@ -185,7 +185,7 @@ ROWS: Mapping[str, Row] = {
     "arith.maxui": Function("maximum"), "arith.minui": Function("minimum"),
     "arith.divsi": Function("truncdiv"), "arith.remsi": Function("truncmod"), "arith.floordivsi": Function("floordiv"),
     "arith.divui": Function("truncdiv"), "arith.remui": Function("truncmod"),
-    "arith.ceildivui": _ceildiv, "arith.ceildivsi": _ceildiv,
+    "arith.ceildivui": ceildiv, "arith.ceildivsi": ceildiv,
     "arith.cmpf": _cmpf, "arith.cmpi": _cmpi, "arith.select": Function("where"),
     "arith.extf": _convert, "arith.truncf": _convert, "arith.sitofp": _convert, "arith.fptosi": _convert,
     "arith.extsi": _convert, "arith.trunci": _convert, "arith.index_cast": _convert,

@@ -22,7 +22,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pelton.codegen.cuda import user_body, vocabulary
+from pelton.codegen.cuda import indices, user_body, vocabulary
 from pelton.codegen.cuda.seam import NUMBA_ERRORS, compiler, nvvm, types
 from pelton.codegen.cuda.words import STORAGE
 from pelton.codegen.source import Source
@@ -69,7 +69,7 @@ def compile_for_each(
     else:
         namespace = vocabulary.names(threads)
         namespace["__name__"] = __name__
-        exec(compile(source.text, path, "exec"), namespace)
+        exec(compile(indices.unsigned(source.text), path, "exec"), namespace)
         kernel = namespace[source.name]
     buffers = [types.CPointer(STORAGE[element]) for _, element in source.buffers]
     parameters = [*buffers, *[types.int64] * (len(source.symbols) + 2), types.CPointer(types.int64)]

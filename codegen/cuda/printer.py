@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 
 from pelton.codegen.cuda.by_four import ByFour
-from pelton.codegen.spelling import VOCABULARY, combination, identity, register_name, storage_name
+from pelton.codegen.spelling import ROWS, VOCABULARY, Row, ceildiv, combination, identity, register_name, storage_name
 from pelton.codegen.terms import ATOM, CONDITION, Term, call, infix, number
 from pelton.dialects.kernel import (
     KINDS,
@@ -38,6 +38,15 @@ from pelton.dialects.kernel import (
 from pelton.dialects.kernel.uniformity import buffer_type
 from pelton.dialects.types import bytes_of, dtype_name, is_bool, is_int
 from pelton.support.errors import CompileError
+
+
+def _ceildiv(op: Operation, args: Sequence[Term], vector: bool) -> Term:
+    """Of sizes by a number, rounded up."""
+    x, y = args
+    if y.text.isdigit() and y.text != "0":
+        return infix("//", infix("+", x, number(int(y.text) - 1)), y)
+    return ceildiv(op, args, vector)
+
 
 DEFAULT_THREADS = 128
 WARP = 32
@@ -72,6 +81,7 @@ class CudaPrinter(ByFour):
     """Prints one function; `schedules` gives the texts that `kernel.call` names."""
 
     target: ClassVar[str] = "numba-cuda"
+    rows: ClassVar[Mapping[str, Row]] = {**ROWS, "arith.ceildivui": _ceildiv}
     vocabulary: ClassVar[frozenset[str]] = VOCABULARY.union(
         ("cuda", "T", "tid", "fma", "claim", "tile_madd", "tile_put", "tile_fold", "tile_fold_f16", "tile_fold_bf16"),
         ("load_4", "store_4"),

@@ -11,14 +11,14 @@ import math
 from functools import cache
 from typing import Any
 
-from pelton.codegen.cuda import four, numeric, team, tile
+from pelton.codegen.cuda import four, indices, numeric, team, tile
 from pelton.codegen.cuda.seam import cuda, types
 from pelton.codegen.cuda.words import word
 
 
 @cache
 def _words(threads: int) -> dict[str, Any]:
-    table = {**numeric.WORDS, **team.words(threads), **tile.WORDS, **four.WORDS}
+    table = {**numeric.WORDS, **team.words(threads), **tile.WORDS, **four.WORDS, **indices.WORDS}
     return {name: word(name, *row) for name, row in table.items()}
 
 
