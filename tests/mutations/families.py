@@ -87,14 +87,17 @@ FAMILIES: dict[str, Callable[[], Sequence[Case]]] = {
     ],
     "rows": lambda: [
         *_all(kernels.test_softmax, kernels.test_halves_in_memory),
-        *_only(graphs.test_norms, {"n": 1100}),
+        *_only(graphs.test_norms, {"n": 1100}, {"n": 1103}),
     ],
     "reductions": lambda: [
         *_all(kernels.test_reductions_of_floats, kernels.test_reductions_keep_nan_and_order_zeros),
         *_all(kernels.test_reductions_of_integers, kernels.test_reductions_within_a_warp),
         *_all(kernels.test_reductions_of_bools, kernels.test_argmax),
     ],
-    "columns": lambda: [*_all(kernels.test_sequential_reduction), *_graphs("columns", "softmax0")],
+    "columns": lambda: [
+        *_all(kernels.test_sequential_reduction, graphs.test_long_columns),
+        *_graphs("columns", "softmax0"),
+    ],
     "transposes": lambda: [*_all(kernels.test_transpose), *_graphs("transpose")],
     "indexing": lambda: _all(
         kernels.test_gather,
@@ -115,7 +118,11 @@ FAMILIES: dict[str, Callable[[], Sequence[Case]]] = {
     "top_k select": lambda: [
         *_only(ranking.test_rows_of_every_length, {"old": False, "n": 65}, {"old": False, "n": 300}),
         *_all(ranking.test_rising_rows_fill_the_room_between_two_sorts),
+        *_only(ranking.test_chunks_as_they_are, {"old": False}),
     ],
-    "top_k sort": lambda: _only(ranking.test_rows_of_every_length, {"old": True, "n": 65}, {"old": True, "n": 300}),
+    "top_k sort": lambda: [
+        *_only(ranking.test_rows_of_every_length, {"old": True, "n": 65}, {"old": True, "n": 300}),
+        *_only(ranking.test_chunks_as_they_are, {"old": True}),
+    ],
 }
 """Which cases test a family of kernels."""

@@ -64,9 +64,12 @@ class Family:
         return sum(map(len, self.reached.values())) / max(all_of_them, 1)
 
     def faults(self, count: int, seed: int) -> Iterator[tuple[str, Fault]]:
-        """As many faults of all kinds in turn, each at a place drawn by lot: (PTX, fault), without end."""
+        """As many faults of all kinds in turn, each at a place drawn by lot: (PTX, fault), without end.
+
+        The lot depends on the texts of the family's kernels alone, in the order of their content.
+        """
         chance, kinds = random.Random(f"{self.name} {seed}"), defaultdict[str, list[tuple[str, Fault]]](list)
-        for text in self.runs:
+        for text in sorted(self.runs):
             for fault in faults_in(text):
                 if fault.line in self.reached[text]:
                     kinds[fault.kind].append((text, fault))

@@ -83,7 +83,14 @@ def test_float_graphs(name: str, m: int, n: int) -> None:
     check(function, special(random(m, n)), random(m, n, seed=1), tolerance=tolerance)
 
 
-@pytest.mark.parametrize("shape", [(2500,), (3, 1100), (300, 8), (2, 90, 3), (130, 1), (0, 4)])
+@pytest.mark.parametrize("name", ["columns", "softmax0"])
+def test_long_columns(name: str) -> None:
+    """More than a part of them, which is 512 elements."""
+    function, tolerance = GRAPHS[name]
+    check(function, random(1030, 3), random(1030, 3, seed=1), tolerance=4 * tolerance)
+
+
+@pytest.mark.parametrize("shape", [(2500,), (3, 1100), (300, 8), (2, 90, 3), (2, 3, 600), (130, 1), (0, 4)])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_long_rows_are_cut_and_short_ones_joined(shape: tuple[int, ...], symbolic: bool) -> None:
     x, y = random(*shape), random(*shape, seed=1)
@@ -92,7 +99,7 @@ def test_long_rows_are_cut_and_short_ones_joined(shape: tuple[int, ...], symboli
         check(lambda x, y: x + y[..., :1], x, y, symbolic=False)
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200), (2, 1100)])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 200), (2, 1100), (2, 1103)])
 def test_norms(m: int, n: int) -> None:
     gamma, beta = random(n), random(n, seed=2)
     check(lambda x, g, b: ops.layer_norm(x, g, b, 1e-5), random(m, n), gamma, beta, tolerance=3e-6)
@@ -150,6 +157,7 @@ def test_movement_and_indexing() -> None:
     check(lambda x: ops.permute(x, [2, 0, 1]), x)
     check(lambda x: ops.permute(x, [2, 0, 1]), random(35, 2, 70))
     check(lambda x: x[:, ::-1], random(2, 1100))
+    check(lambda x: x[:, 1:], random(2, 1102))
     check(lambda x: ops.broadcast_to(x[:, 0:1], [2, 1100]), random(2, 5), symbolic=False)
     check(lambda x, i: ops.gather(x, i, axis=1), random(2, 6, 300), whole(9, low=-6, high=6))
     check(lambda x, i: ops.gather(x, i, axis=1), random(2, 40), whole(1100, low=-40, high=40))
