@@ -93,6 +93,8 @@ FAMILIES: dict[str, Callable[[], Sequence[Case]]] = {
         *_all(kernels.test_reductions_of_floats, kernels.test_reductions_keep_nan_and_order_zeros),
         *_all(kernels.test_reductions_of_integers, kernels.test_reductions_within_a_warp),
         *_all(kernels.test_reductions_of_bools, kernels.test_argmax),
+        *_all(kernels.test_argmax_finds_an_extreme_in_every_round_of_every_thread),
+        *_all(kernels.test_reductions_see_every_round_of_every_thread),
     ],
     "columns": lambda: [
         *_all(kernels.test_sequential_reduction, graphs.test_long_columns),

@@ -216,6 +216,25 @@ def test_argmax(m: int, n: int) -> None:
     np.testing.assert_array_equal(y, x.argmax(1))
 
 
+def test_argmax_finds_an_extreme_in_every_round_of_every_thread() -> None:
+    """A thread takes every 128th element; the largest stands where each of its rounds, and the first and last, look."""
+    places = np.array([0, 127, 128, 255, 256, 383, 384, 511, 512, 639, 640, 699])
+    x, y = random(len(places), 700), np.zeros(len(places), np.int64)
+    x[np.arange(len(places)), places] = 9
+    cuda.run("argmax", len(places), [x, y], len(places), 700)
+    np.testing.assert_array_equal(y, places)
+
+
+def test_reductions_see_every_round_of_every_thread() -> None:
+    """The same for sums and extremes: one number among zeros."""
+    places = np.array([0, 127, 128, 255, 256, 383, 384, 511, 512, 639, 640, 699])
+    x = np.zeros((len(places), 700), np.float32)
+    x[np.arange(len(places)), places] = -9
+    y = np.zeros((len(places), 4), np.float32)
+    cuda.run("reduce_f32", len(places), [x, y], len(places), 700)
+    np.testing.assert_array_equal(y, np.tile(np.array([-9, 0, 0, -9], np.float32), (len(places), 1)))
+
+
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_lanes_exchange_data_in_a_loop(rounds: int) -> None:
     x, y = random(3, 96), np.zeros((3, 96), np.float32)
