@@ -100,7 +100,10 @@ FAMILIES: dict[str, Callable[[], Sequence[Case]]] = {
         *_all(kernels.test_sequential_reduction, graphs.test_long_columns),
         *_graphs("columns", "softmax0"),
     ],
-    "transposes": lambda: [*_all(kernels.test_transpose), *_graphs("transpose")],
+    "transposes": lambda: [
+        *_all(kernels.test_transpose, graphs.test_transposes_of_whole_tiles),
+        *_graphs("transpose"),
+    ],
     "indexing": lambda: _all(
         kernels.test_gather,
         kernels.test_a_bad_index_is_reported_and_clamped,

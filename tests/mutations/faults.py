@@ -12,12 +12,13 @@ Change = Callable[[re.Match[str]], list[str]]
 
 
 class Fault(NamedTuple):
-    """A kind, the number of the line it changes, what stands there and what will."""
+    """A kind, the number of the line it changes, what stands there and what will, and what stands in front of it."""
 
     kind: str
     line: int
     old: str
     new: str
+    before: str = ""
 
     def planted(self, text: str) -> str:
         """The text with the fault."""
@@ -31,8 +32,11 @@ class Fault(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The same without the numbers of registers, which change with every other kernel text."""
-        return re.sub(r"(%[a-z]+)\d+|(\$L__BB\d+_)\d+", r"\1\2", str(self))
+        """The same, behind the line in front of it, without the numbers of registers and labels, which change with
+        every other kernel text.
+        """
+        text = re.sub(r"(%[a-z]+)\d+|(\$L__BB\d+_)\d+", r"\1\2", f"{self.before} | {self}")
+        return re.sub(r"\s+", " ", text)
 
 
 def _gone(_: re.Match[str]) -> list[str]:
@@ -146,4 +150,4 @@ def faults_in(text: str) -> Iterator[Fault]:
         for kind, (pattern, change) in KINDS.items():
             if found := pattern.fullmatch(line):
                 wrong = [new for new in change(found) if f"_param_{parameters}]" not in new]
-                yield from (Fault(kind, number, line, new) for new in wrong)
+                yield from (Fault(kind, number, line, new, lines[number - 1]) for new in wrong)

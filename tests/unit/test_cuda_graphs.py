@@ -83,6 +83,12 @@ def test_float_graphs(name: str, m: int, n: int) -> None:
     check(function, special(random(m, n)), random(m, n, seed=1), tolerance=tolerance)
 
 
+def test_transposes_of_whole_tiles() -> None:
+    """Tiles have 32 rows, of which a thread takes several; at the edges they have fewer."""
+    check(lambda x: ops.transpose(x, 0, 1), random(40, 70))
+    check(lambda x: ops.transpose(x, 0, 1), random(32, 64))
+
+
 @pytest.mark.parametrize("name", ["columns", "softmax0"])
 def test_long_columns(name: str) -> None:
     """More than a part of them, which is 512 elements."""

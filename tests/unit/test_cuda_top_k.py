@@ -70,7 +70,8 @@ def test_rising_rows_fill_the_room_between_two_sorts(short_chunks: int) -> None:
 
 @pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
 def test_chunks_as_they_are(old: bool) -> None:
-    check(few_values(1, CHUNK + 200, dtype=np.float32), 40, old)
+    n = (3 if old else 1) * CHUNK + 200
+    check(few_values(1, n, dtype=np.float32), n if old else 40, old)
 
 
 def test_rows_do_not_see_each_other(short_chunks: int) -> None:
