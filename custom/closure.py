@@ -58,7 +58,7 @@ class Closure:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 remedy = "import it in front of the function"
                 raise self.refused(f"imports something inside: {ast.unparse(node)}", function, "", remedy)
-            if isinstance(node, ast.Raise) and any(isinstance(n, ast.JoinedStr) for n in ast.walk(node)):
+            if isinstance(node, ast.Raise) and _computes_text(node):
                 expected = "a text that is a constant; the values are not known when it is written"
                 raise self.refused(
                     f"makes the text of an exception as it runs: {ast.unparse(node)}", function, expected
@@ -172,6 +172,12 @@ def definition_of(op: str, body: Body) -> ast.FunctionDef:
     for argument in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs):
         argument.annotation = None
     return tree
+
+
+def _computes_text(node: ast.Raise) -> bool:
+    """Whether the arguments of the exception can only be known as the body runs."""
+    arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
+    return any(isinstance(n, ast.JoinedStr | ast.Call | ast.Subscript) for a in arguments for n in ast.walk(a))
 
 
 def free_names(definition: ast.FunctionDef) -> list[str]:
