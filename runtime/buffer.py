@@ -17,6 +17,7 @@ from pelton.runtime.device import HOST, Accelerator, Device
 from pelton.runtime.dlpack import export_array, import_array
 from pelton.runtime.layout import Index, bytes_of, c_strides, checked_shape, describe, extent, view
 from pelton.runtime.memory import address_of, array_over, pool
+from pelton.runtime.numbers import assignable, held, is_number, number
 from pelton.support.errors import shown
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Buffer:
         buffer = Buffer(dtype, ())
         try:
             with np.errstate(all="ignore"):
-                buffer.to_numpy()[()] = _held(_number(value), buffer.dtype)
+                buffer.to_numpy()[()] = held(number(value), buffer.dtype)
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{shown(value)} cannot be a {buffer.dtype.name}: {error}") from None
         return buffer if device is None else buffer.to(device)
@@ -107,6 +108,9 @@ class Buffer:
     @staticmethod
     def from_numpy(array: NDArray[Any]) -> Buffer:
         """The array's own memory when it is C-contiguous and writable, else a copy.
+
+        Of a read-only array too: what is written into the buffer is not seen there, nor a later change of its memory
+        here. `execute` needs no copy of it: it takes read-only arrays for inputs that the model does not write.
 
         Raises TypeError for what is no array, ValueError for an array of a dtype without a `DType`.
         """
@@ -119,9 +123,9 @@ class Buffer:
     def from_dlpack(array: Any, *, copy: bool | None = None) -> Buffer:
         """The object's own memory when it is C-contiguous and writable, else a copy.
 
-        `copy=True` always copies; `copy=False` raises BufferError rather than copy. Raises BufferError too where the
-        memory is on another device or the object does not hand it over (its own exception is the cause), TypeError
-        for an object without `__dlpack__`, ValueError for a dtype without a `DType`.
+        So read-only memory is copied. `copy=True` always copies; `copy=False` raises BufferError rather than copy.
+        Raises BufferError too where the memory is on another device or the object does not hand it over (its own
+        exception is the cause), TypeError for an object without `__dlpack__`, ValueError for a dtype without a `DType`.
         """
         alias = alias_any(array)
         if alias is None:
@@ -283,8 +287,9 @@ class Buffer:
     def __setitem__(self, index: Index | tuple[Index, ...], value: Any) -> None:
         """Write into a view: from a buffer of the same shape and type, or from what NumPy can assign there.
 
-        A number becomes one of this type as for `scalar`. Raises as `__getitem__` does; ValueError where the buffer is
-        read-only or the value does not fit; TypeError or OverflowError for a value that is no number of this type.
+        A number becomes one of this type as for `scalar`; arrays are cast as NumPy casts. Raises as `__getitem__` does;
+        ValueError where the buffer is read-only or the value does not fit; TypeError for what holds no numbers (None, a
+        text, complex numbers, dates, objects); OverflowError for an int in a list that this type lacks.
         """
         part = self[index]
         if isinstance(value, Buffer):
@@ -295,14 +300,9 @@ class Buffer:
 
     def _assigned(self, value: Any) -> Any:
         """What NumPy can assign to elements of this buffer; a number has their type already."""
-        if isinstance(value, bool | int | float | np.generic):
+        if is_number(value):
             return Buffer.scalar(value, self._dtype).to_numpy()
-        array = np.asarray(value)
-        if array.dtype.kind in "OSUMmc":  # which NumPy would make numbers of, None too
-            raise TypeError(
-                f"a buffer takes numbers, arrays of numbers and buffers, got {shown(value)} ({array.dtype.name})"
-            )
-        return array
+        return assignable(value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """What `numpy.asarray(buffer)` calls: an array over the memory, a copy where `dtype` or `copy` ask for one.
@@ -317,11 +317,17 @@ class Buffer:
         Raises BufferError for what DLPack cannot carry: read-only memory to a consumer from before DLPack 1.0, 4-bit
         integers, a view with a negative stride, another device; TypeError or ValueError for options of another kind.
         """
-        if any(stride < 0 for stride in self.strides):
+        strides = self.strides
+        if any(size > 1 and stride < 0 for size, stride in zip(self._shape, strides, strict=True)):
             raise BufferError(
-                f"a view with the strides {self.strides} cannot be handed over: consumers of DLPack refuse negative"
+                f"a view with the strides {strides} cannot be handed over: consumers of DLPack refuse negative"
                 " ones, or end the process; hand over its copy: buffer.contiguous()"
             )
+        if self._dtype in (DType.int4, DType.uint4):
+            raise BufferError(f"DLPack has no {self._dtype.name}; hand over the bytes: buffer.view(DType.uint8)")
+        if any(stride < 0 for stride in strides):  # of axes with one element, or of none at all
+            part = self._part(self._address, self._dtype, self._shape, tuple(map(abs, strides)))
+            return export_array(part.to_numpy(), self._dtype, **options)
         return export_array(self.to_numpy(), self._dtype, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -376,39 +382,6 @@ def _from_bytes(dtype: DType, shape: tuple[int, ...], data: bytes) -> Buffer:
         raise ValueError(f"{buffer.type} has {buffer.nbytes} bytes, got {len(data)}")
     ctypes.memmove(buffer.address, data, len(data))
     return buffer
-
-
-def _number(value: Any) -> bool | int | float:
-    """A Python or NumPy number, or one in a rank-0 array, as Python's. Raises TypeError or ValueError for others."""
-    if isinstance(value, np.ndarray):
-        array = cast("NDArray[Any]", value)
-        value = array[()] if array.ndim == 0 else array
-    if isinstance(value, np.generic):
-        number = cast(Any, value)
-        return float(number) if DType.from_numpy(number.dtype).is_float() else number.item()
-    if isinstance(value, bool | int | float):
-        return value
-    raise TypeError("it is no number")
-
-
-def _held(value: float, dtype: DType) -> float:
-    """The number, if the type holds it up to rounding. Raises ValueError."""
-    if dtype.is_integral():
-        if isinstance(value, float) and math.isfinite(value) and not value.is_integer():
-            raise ValueError("it is no whole number")
-        low, high = _limits(dtype)
-        if math.isfinite(value) and not low <= value <= high:
-            raise ValueError(f"it is not from {low} to {high}")
-        return value if isinstance(value, int) or not math.isfinite(value) else int(value)
-    if dtype.is_float() and math.isfinite(value) and not np.isfinite(float(np.asarray(value).astype(dtype.to_numpy()))):
-        raise ValueError("it is out of range")
-    return value
-
-
-def _limits(dtype: DType) -> tuple[int, int]:
-    """The smallest and the largest number of an integer type."""
-    bits = dtype.size_in_bits
-    return (0, 2**bits - 1) if dtype.is_unsigned_integral() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def alias_array(array: NDArray[Any]) -> Buffer:

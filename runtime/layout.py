@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from types import EllipsisType
 
 from pelton.dtype import DType
+from pelton.support.errors import shown
 
 MOST_BYTES = 2**62
+UNORDERED = (str, bytes, bytearray, Set, Mapping)
 Index = int | slice | EllipsisType | None
 
 
 def checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The sizes as ints. Raises TypeError on anything else, bools too, ValueError on a negative one."""
+    if isinstance(shape, UNORDERED):  # bytes would be taken for numbers, a set for a sequence
+        raise TypeError(f"a shape is a sequence of ints, got a {type(shape).__name__}")
     try:
-        sizes = tuple(operator.index(size) for size in shape)
-        if any(isinstance(size, bool) for size in shape):
+        given = tuple(shape)
+        sizes = tuple(operator.index(size) for size in given)
+        if any(isinstance(size, bool) for size in given):
             raise TypeError
     except TypeError:
         raise TypeError(f"a shape is a sequence of ints, got {shape!r}") from None
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"sizes must not be negative, got {sizes}")
+    if negative := [size for size in sizes if size < 0]:
+        raise ValueError(f"sizes must not be negative, got {shown(negative[0])}")
     return sizes
 
 
@@ -31,7 +36,8 @@ def bytes_of(shape: tuple[int, ...], dtype: DType) -> int:
     """Bytes of a contiguous tensor. Raises MemoryError where no machine could hold it."""
     size = math.prod(shape) * dtype.size_in_bytes
     if size > MOST_BYTES:
-        raise MemoryError(f"a tensor of shape {shape} and type {dtype.name} has {size:,} bytes")
+        sizes = ", ".join(map(shown, shape))
+        raise MemoryError(f"a tensor of shape ({sizes}) and type {dtype.name} has more than {MOST_BYTES:,} bytes")
     return size
 
 
@@ -75,7 +81,8 @@ def _places(
     used = sum(part is not None and part is not ... for part in parts)
     dots = sum(part is ... for part in parts)
     if used > len(shape) or dots > 1:
-        raise IndexError(f"{index!r} does not fit the shape {shape}")
+        what = f"{used} indices" if used > len(shape) else "an index with two ..."
+        raise IndexError(f"{what} for {len(shape)} axes: the shape is {shape}")
     rest = [slice(None)] * (len(shape) - used)
     if not dots:
         parts = (*parts, ...)
@@ -99,7 +106,8 @@ def _on_axis(part: Index, size: int) -> int | slice:
     except TypeError:
         raise TypeError(f"a buffer is indexed by ints, slices, ... and None, not by {type(part).__name__}") from None
     if not -size <= at < size:
-        raise IndexError(f"index {at} is out of bounds for an axis of size {size}")
+        which = f"index {at}" if at.bit_length() <= 128 else "an index of many digits"
+        raise IndexError(f"{which} is out of bounds for an axis of size {size}")
     return at % size
 
 
