@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+MOST_BYTES = 2**62
+"""What a tensor may take, whatever it is made of: places in it, and in what it is rounded up to, fit 64 bits."""
+
+
 class DType(Enum):
     """An element type. `DType("f32")` takes the MLIR spelling, `DType("float32")` the name; `value` is the former.
 

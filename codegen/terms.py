@@ -62,6 +62,11 @@ def total(terms: Sequence[Term]) -> Term:
     return reduce(lambda x, y: infix("+", x, y), terms) if terms else number(0)
 
 
+def product(terms: Sequence[Term]) -> Term:
+    """The product of one term or more."""
+    return reduce(lambda x, y: infix("*", x, y), terms)
+
+
 def number(x: int | float, bits: int = 64) -> Term:
     """A Python literal. A float has the fewest digits that read back as the same value of `bits` bits."""
     text = str(x) if isinstance(x, int) else _float_text(x, bits)

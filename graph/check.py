@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex, cast
 
 from pelton.dialects.dims import Dim
+from pelton.dtype import MOST_BYTES
 from pelton.graph.location import place
 from pelton.support.errors import GraphError, GraphIndexError, GraphTypeError
 
@@ -56,10 +57,6 @@ def wrong(message: str, expected: str = "", got: str = "", remedy: str = "") -> 
 def wrong_type(message: str, expected: str = "", got: str = "", remedy: str = "") -> GraphTypeError:
     """The error for an argument of the wrong kind; `message` starts with the op."""
     return GraphTypeError(message, location=place(), expected=expected, got=got, remedy=remedy)
-
-
-MOST_BYTES = 2**62
-"""What a tensor may take: places in it, and in what a kernel rounds it up to, fit 64 bits."""
 
 
 def check_bytes(what: str, shape: Sequence[Dim], itemsize: int) -> None:

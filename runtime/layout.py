@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from types import EllipsisType
 
-from pelton.dtype import DType
+from pelton.dtype import MOST_BYTES, DType
 from pelton.support.errors import shown
 
-MOST_BYTES = 2**62
 UNORDERED = (str, bytes, bytearray, Set, Mapping)
 Index = int | slice | EllipsisType | None
 

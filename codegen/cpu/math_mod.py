@@ -1,4 +1,4 @@
-"""Remainders and floor division of floats, as NumPy defines them: values enter, values leave. f32 computes in f64.
+"""Remainders of floats, as C and NumPy define them: values enter, values leave. f32 computes in f64.
 
 The remainder of floats is exact. It is found by long division: each step subtracts a multiple of y scaled by a power
 of two, and takes 25 bits off the quotient. So one step does for quotients below 2^25, and the loop runs on only for
@@ -57,32 +57,3 @@ def fmod(e: Emitter, x: Value, y: Value) -> Value:
     undefined = divisor.equals(0.0) | start.equals(float("inf"))
     r = e.select(undefined, rest.constant(float("nan")), rest)
     return e.intrinsic("copysign", r, x)
-
-
-def divmod(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
-    """(floor of the quotient, remainder with the sign of y) in f64."""
-    remainder = fmod(e, x, y)
-    quotient = (x - remainder) / y
-    crosses = remainder.differs(0.0) & (remainder < 0.0).differs(y < 0.0)
-    quotient = e.select(crosses, quotient - 1.0, quotient)
-    remainder = e.select(crosses, remainder + y, remainder)
-    remainder = e.select(remainder.equals(0.0), e.intrinsic("copysign", remainder, y), remainder)
-    below = math_round.floor(e, quotient)
-    below = e.select(quotient - below > 0.5, below + 1.0, below)
-    ratio = x / y
-    below = e.select(quotient.equals(0.0), e.intrinsic("copysign", quotient.constant(0.0), ratio), below)
-    return e.select(y.equals(0.0), ratio, below), remainder
-
-
-def floordiv(e: Emitter, x: Value, y: Value) -> Value:
-    """The quotient rounded down; by 0 as the plain quotient, inf or NaN."""
-    if x.element is F32:
-        return divmod(e, x.convert("fpext", F64), y.convert("fpext", F64))[0].convert("fptrunc", F32)
-    return divmod(e, x, y)[0]
-
-
-def floormod(e: Emitter, x: Value, y: Value) -> Value:
-    """The remainder of that, with the sign of y; by 0 NaN."""
-    if x.element is F32:
-        return divmod(e, x.convert("fpext", F64), y.convert("fpext", F64))[1].convert("fptrunc", F32)
-    return divmod(e, x, y)[1]

@@ -24,6 +24,7 @@ from pelton.codegen.cpu.emitter import Emitter
 from pelton.codegen.cpu.seam import binding, ir
 from pelton.codegen.refused import refused
 from pelton.codegen.source import Source
+from pelton.codegen.user_arrays import Toolkit, array_words
 from pelton.custom import division
 from pelton.custom.raises import messages, raising
 
@@ -62,7 +63,7 @@ def _compiled(source: Source) -> tuple[str, str]:
     numba: Any = import_module("numba")
     tree, file = ast.parse(source.text), f"<{source.name}>"
     divisions = {word: _division(*stands_for) for word, stands_for in division.with_words(tree).items()}
-    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **_words(source), **divisions}
+    namespace: dict[str, Any] = {"nan": float("nan"), "inf": float("inf"), **array_words(source, _kit()), **divisions}
     exec(compile(tree, file, "exec"), namespace)  # an extension is code that the user runs
     functions = [(k, v) for k, v in namespace.items() if isinstance(v, FunctionType) and v.__code__.co_filename == file]
     for key, function in functions:
@@ -77,44 +78,28 @@ def _compiled(source: Source) -> tuple[str, str]:
     return item.inspect_llvm(signature), item.overloads[signature].fndesc.llvm_func_name
 
 
-def _words(source: Source) -> dict[str, Any]:
-    """`_written_f32(address, offset, shape)` and `_read_f32` for every type of buffer: arrays over its memory."""
-    kinds = {element for _, element in source.buffers}
-    return {
-        f"_{name}_{kind}": _view(kind, readonly)
-        for kind in kinds
-        for name, readonly in (("written", False), ("read", True))
-    }
-
-
-def _view(kind: str, readonly: bool) -> Any:
-    """The array of one item: contiguous memory from an element on."""
+def _kit() -> Toolkit:
     types: Any = import_module("numba.core.types")
-    cgutils: Any = import_module("numba.core.cgutils")
-    extending: Any = import_module("numba.core.extending")
-    arrays: Any = import_module("numba.np.arrayobj")
-    dtype = getattr(types, TYPES[kind])
 
-    def view(typing: Any, address: Any, offset: Any, shape: Any) -> Any:
-        array = types.Array(dtype, shape.count, "C", readonly=readonly)
+    def element(kind: str) -> Any:
+        return getattr(types, TYPES[kind])
 
-        def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            start, first, sizes = args
-            size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(dtype)))
-            dims = cgutils.unpack_tuple(builder, sizes, shape.count)
-            strides = [size] * shape.count
-            for k in range(shape.count - 2, -1, -1):
-                strides[k] = builder.mul(strides[k + 1], dims[k + 1])
-            made = context.make_array(array)(context, builder)
-            data = builder.inttoptr(
-                builder.add(start, builder.mul(first, size)), context.get_data_type(dtype).as_pointer()
-            )
-            arrays.populate_array(made, data, dims, strides, size, None)
-            return made._getvalue()
+    def buffer(dtype: Any) -> Any:
+        return types.int64  # its address
 
-        return array(address, offset, shape), write
+    return Toolkit(
+        types,
+        import_module("numba.core.cgutils"),
+        import_module("numba.np.arrayobj"),
+        import_module("numba.core.extending").intrinsic,
+        element,
+        buffer,
+        _place,
+    )
 
-    return extending.intrinsic(view)
+
+def _place(builder: Any, address: Any, element: Any, size: Any, pointer: Any) -> Any:
+    return builder.inttoptr(builder.add(address, builder.mul(element, size)), pointer)
 
 
 def _division(function: Callable[..., Any], place: str) -> Any:

@@ -54,9 +54,6 @@ def by_kind(of_floats: Write, of_integers: Write) -> Write:
     return write
 
 
-FLOORDIV = by_kind(math_mod.floordiv, integers.floordiv)
-FLOORMOD = by_kind(math_mod.floormod, integers.floormod)
-
 FUNCTIONS: dict[str, Row] = {
     "maximum": (2, NUMBER, reduce.maximum, None),
     "minimum": (2, NUMBER, reduce.minimum, None),
@@ -83,8 +80,8 @@ FUNCTIONS: dict[str, Row] = {
     "roundeven": (1, FLOAT, math_round.roundeven, None),
     "absolute": (1, NUMBER, math_round.absolute, None),
     "copysign": (2, FLOAT, math_round.copysign, None),
-    "floordiv": (2, NUMBER, FLOORDIV, None),
-    "floormod": (2, NUMBER, FLOORMOD, None),
+    "floordiv": (2, INTEGER, integers.floordiv, None),
+    "floormod": (2, INTEGER, integers.floormod, None),
     "truncdiv": (2, INTEGER, integers.truncdiv, None),
     "truncmod": (2, NUMBER, by_kind(math_mod.fmod, integers.truncmod), None),
     "ult": (2, INTEGER, integers.ult, MASK),
@@ -96,8 +93,8 @@ OPERATORS: dict[Any, Row] = {
     operator.sub: (2, NUMBER, infix(Value.__sub__), None),
     operator.mul: (2, NUMBER, infix(Value.__mul__), None),
     operator.truediv: (2, FLOAT, infix(Value.__truediv__), None),
-    operator.floordiv: (2, NUMBER, FLOORDIV, None),
-    operator.mod: (2, NUMBER, FLOORMOD, None),
+    operator.floordiv: (2, INTEGER, integers.floordiv, None),
+    operator.mod: (2, INTEGER, integers.floormod, None),
     operator.and_: (2, BITS, infix(Value.__and__), None),
     operator.or_: (2, BITS, infix(Value.__or__), None),
     operator.xor: (2, BITS, infix(Value.__xor__), None),

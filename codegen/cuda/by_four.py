@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 
 from xdsl.ir import BlockArgument, Operation
 
 from pelton.codegen.printer import Printer
 from pelton.codegen.spelling import storage_name
-from pelton.codegen.terms import ATOM, Term, call, infix, number
+from pelton.codegen.terms import ATOM, Term, call, infix, number, product
 from pelton.dialects.kernel import FuncOp, LanesOp, LoadOp, StoreOp
 from pelton.dialects.kernel.neighbours import FOUR, Access, Finder, Neighbours
 from pelton.dialects.kernel.uniformity import buffer_type
@@ -28,9 +29,13 @@ class ByFour(Printer):
         super().__init__(func)
         self._arrays: Mapping[Operation, Term] = {}
 
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder(self.func)
+
     def by_four(self, loop: LanesOp, bounds: Sequence[Term]) -> None:
         """The loop. Its last turn may have fewer lanes, unless their number is known."""
-        if (found := Finder(self.func).neighbours(loop)) is None:
+        if (found := self._finder.neighbours(loop)) is None:
             raise CompileError("this loop cannot do four lanes a turn", op=loop.name, location=self.place_of(loop),
                                expected="accesses to neighbours, no store before a load, no inner loops")  # fmt: skip
         total = self._total(bounds)
@@ -80,9 +85,7 @@ class ByFour(Printer):
 
     def _total(self, bounds: Sequence[Term]) -> Term:
         """The number of lanes, as a literal or a variable."""
-        total = bounds[0]
-        for bound in bounds[1:]:
-            total = infix("*", total, bound)
+        total = product(bounds)
         if total.level == ATOM:
             return total
         name = self.names.fresh(None, "total")
@@ -106,14 +109,14 @@ class ByFour(Printer):
     def _places(self, found: Neighbours, first: Term) -> dict[Access, Term]:
         """Where each access begins: a variable that the body does not assign, or a literal."""
         self._ops(found.places)
-        names = {first.text: first}
+        names, places = {first.text: first}, dict[Access, Term]()
         for op in found.accesses:
             place = self.offset(op, self.term)
             if not place.text.isdigit() and place.text not in names:
                 names[place.text] = Term(self.names.fresh(None, "at"))
                 self.line(f"{names[place.text]} = {place}")
-        places = ((op, self.offset(op, self.term)) for op in found.accesses)
-        return {op: names.get(place.text, place) for op, place in places}
+            places[op] = names.get(place.text, place)
+        return places
 
     def _lane(self, loop: LanesOp, bounds: Sequence[Term], lane: Term, total: Term | None) -> None:
         """The body for one lane, which may be behind the last one where a total is given."""

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from pelton.codegen.cuda.by_four import ByFour
 from pelton.codegen.spelling import ROWS, VOCABULARY, Row, ceildiv, combination, identity, register_name, storage_name
-from pelton.codegen.terms import ATOM, CONDITION, Term, call, infix, number
+from pelton.codegen.terms import ATOM, CONDITION, Term, call, infix, number, product
 from pelton.dialects.kernel import (
     KINDS,
     BarrierOp,
@@ -134,9 +134,7 @@ class CudaPrinter(ByFour):
                 with self.indented():
                     yield
         else:
-            total = bounds[0]
-            for bound in bounds[1:]:
-                total = infix("*", total, bound)
+            total = product(bounds)
             lane = self.names.index(None, "lane")
             self.line(f"for {lane} in range(tid, {total}, T):")
             with self.indented():

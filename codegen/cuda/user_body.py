@@ -15,6 +15,7 @@ from pelton.codegen.cuda.seam import CUDADispatcher, CudaSupportError, arrays, c
 from pelton.codegen.cuda.words import STORAGE
 from pelton.codegen.refused import refused
 from pelton.codegen.source import Source
+from pelton.codegen.user_arrays import Toolkit, array_words
 from pelton.support.errors import CompileError
 
 SHARED = re.compile(r"_cudapy_(?:s|l)mem_\d+")
@@ -42,7 +43,7 @@ class _Function(CUDADispatcher):
 
 def kernel_of(source: Source, path: str, cc: tuple[int, int], lines: bool) -> FunctionType:
     """The kernel of a text with a user's body, which stands in the file `path`."""
-    namespace: dict[str, Any] = {"nan": math.nan, "inf": math.inf, "_grid": cuda, **_words(source)}
+    namespace: dict[str, Any] = {"nan": math.nan, "inf": math.inf, "_grid": cuda, **array_words(source, KIT)}
     exec(compile(source.text, path, "exec"), namespace)  # an extension is code that the user runs
     functions = [(k, v) for k, v in namespace.items() if isinstance(v, FunctionType) and v.__code__.co_filename == path]
     for key, function in functions[:-1]:
@@ -71,37 +72,16 @@ def checked(source: Source, ptx: str) -> str:
     return SHARED.sub(lambda m: known.setdefault(m[0], f"{m[0].rpartition('_')[0]}_{len(known) + 1}"), plain)
 
 
-def _words(source: Source) -> dict[str, Any]:
-    """`_written_f32(buffer, offset, shape)` and `_read_f32` for every type of buffer: arrays over its memory."""
-    kinds = {element for _, element in source.buffers}
-    return {
-        f"_{name}_{kind}": _view(kind, readonly)
-        for kind in kinds
-        for name, readonly in (("written", False), ("read", True))
-    }
+def _element(kind: str) -> Any:
+    return types.boolean if kind == "i1" else STORAGE[kind]
 
 
-def _view(kind: str, readonly: bool) -> Any:
-    """The array of one item: contiguous memory from an element on."""
-    dtype = types.boolean if kind == "i1" else STORAGE[kind]
+def _buffer(dtype: Any) -> Any:
+    return types.CPointer(types.uint8 if dtype is types.boolean else dtype)
 
-    def view(typing: Any, buffer: Any, offset: Any, shape: Any) -> Any:
-        array = types.Array(dtype, shape.count, "C", readonly=readonly)
 
-        def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            start, first, sizes = args
-            size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(dtype)))
-            dims = cgutils.unpack_tuple(builder, sizes, shape.count)
-            strides = [size] * shape.count
-            for k in range(shape.count - 2, -1, -1):
-                strides[k] = builder.mul(strides[k + 1], dims[k + 1])
-            made = context.make_array(array)(context, builder)
-            place = builder.gep(start, [first])
-            data = builder.bitcast(place, context.get_data_type(dtype).as_pointer())
-            arrays.populate_array(made, data, dims, strides, size, None)
-            return made._getvalue()
+def _place(builder: Any, buffer: Any, element: Any, size: Any, pointer: Any) -> Any:
+    return builder.bitcast(builder.gep(buffer, [element]), pointer)
 
-        whole = types.UniTuple(types.int64, shape.count)
-        return array(buffer, types.int64, whole), write
 
-    return intrinsic(view)
+KIT = Toolkit(types, cgutils, arrays, intrinsic, _element, _buffer, _place)

@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from pelton.dialects import dims as algebra
 from pelton.dialects.nn.shapes import at_most
 from pelton.dialects.types import DimsAttr
+from pelton.dtype import MOST_BYTES
 from pelton.graph.build import Body, Value, emit
-from pelton.graph.check import MOST_BYTES, wrong, wrong_type
+from pelton.graph.check import wrong, wrong_type
 from pelton.graph.constant import is_array
 from pelton.graph.dims import Dim, raw_dim
 from pelton.graph.location import place

@@ -1,4 +1,6 @@
-"""What can be the body of a custom op, and how large its constants may be: said when it is registered or called."""
+"""What can be the body of a custom op, what it can state, and how large its constants may be: said when it is
+registered or called.
+"""
 
 from __future__ import annotations
 
@@ -152,6 +154,16 @@ def test_constants_are_bounded(body: Callable[..., Any], message: str) -> None:
         computed(body)
 
 
+def raised(x: Any, *, n: int) -> Any:
+    return x * (2**n)
+
+
+def test_constants_made_of_parameters_are_bounded() -> None:
+    assert computed(raised, n=10) == [1024.0]
+    with pytest.raises(ValueError, match="more than 1024 bits"):
+        computed(raised, n=10**12)
+
+
 def test_constants_within_bounds() -> None:
     def large(x: Any) -> Any:
         return x * (2**1000 + round(7, -(10**10)) - (-1) ** 10**10 * 0)
@@ -180,3 +192,49 @@ def test_texts_are_not_folded_into_longer_ones() -> None:
     for expression in ("'ab' * 3", "'%9d' % 3"):
         assert expression in specialize(text.format(expression), {})
     assert "'ab'" in specialize(text.format("'a' + 'b'"), {})
+
+
+def importing(out: Any, x: Any) -> None:
+    from math import sin
+
+    out[0] = sin(x[0])
+
+
+def formatting(out: Any, x: Any) -> None:
+    if x[0] > 0:
+        raise ValueError(f"bad {x[0]}")
+    out[0] = x[0]
+
+
+def formatting_old(out: Any, x: Any) -> None:
+    if x[0] > 0:
+        raise ValueError("bad %d" % x[0])  # noqa: UP031  (on purpose)
+    out[0] = x[0]
+
+
+def formatting_by_call(out: Any, x: Any) -> None:
+    if x[0] > 0:
+        raise ValueError("bad {}".format(x[0]))  # noqa: UP032  (on purpose)
+    out[0] = x[0]
+
+
+def with_a_value(out: Any, x: Any) -> None:
+    if x[0] > 0:
+        raise ValueError("bad", x[0])
+    out[0] = x[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (formatting_old, r"makes the text of an exception as it runs: raise ValueError\('bad %d'"),
+        (formatting_by_call, r"makes the text of an exception as it runs: raise ValueError\('bad {}'"),
+        (with_a_value, r"makes the text of an exception as it runs: raise ValueError\('bad', x"),
+        (importing, r"imports something inside: from math import sin\n(.*\n)*.*in front of the function"),
+        (formatting, r"makes the text of an exception as it runs: raise ValueError\(f'bad"),
+    ],
+)
+def test_statements_that_no_kernel_has(body: Callable[..., Any], message: str) -> None:
+    pelton.register("states", shape=lambda x: x)(body)
+    with pytest.raises(ValueError, match=message):
+        Graph("g", lambda x: ops.custom("states", CPU, [x], [x.type])[0], [TensorType(DType.float32, ["n"], CPU)])

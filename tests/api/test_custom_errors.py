@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -217,21 +216,6 @@ def with_a_wrong_default(out: Any, x: Any, *, size: int = 0.5) -> None: ...  # p
 def of_one_more(out: Any, x: Any, y: Any) -> None: ...
 
 
-def generator(out: Any, x: Any) -> Any:
-    yield x
-
-
-async def coroutine(out: Any, x: Any) -> None: ...
-
-
-async def stream(out: Any, x: Any) -> Any:
-    yield x
-
-
-@functools.wraps(nothing)
-def around(out: Any, x: Any) -> None: ...
-
-
 def registering(**how: Any) -> Callable[[], object]:
     """The attempt to register a body of one result and one value in that way."""
     return lambda: pelton.register("f", **how)(nothing)
@@ -243,13 +227,6 @@ REGISTRATIONS: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "no function": (lambda: pelton.register("f")(anything(3)), TypeError, "not a Python function"),
     "a built-in": (lambda: pelton.register("f")(len), TypeError, "not a Python function"),
     "a lambda": (lambda: pelton.register("f")(lambda out, x: None), TypeError, "is a lambda"),
-    "a generator": (lambda: pelton.register("f")(generator), TypeError, "the body generator is a generator"),
-    "a coroutine": (lambda: pelton.register("f")(coroutine), TypeError, "the body coroutine is a coroutine"),
-    "both": (lambda: pelton.register("f")(stream), TypeError, "the body stream is an asynchronous generator"),
-    "a generator for a GPU": (registering(cuda=generator), TypeError, "the body generator is a generator"),
-    "a generator of shapes": (registering(shape=generator), TypeError, "the shape function generator is a generator"),
-    "wrapped": (lambda: pelton.register("f")(around), TypeError, "is wrapped by a decorator, which would be left out"),
-    "a partial": (lambda: pelton.register("f")(functools.partial(nothing, 1)), TypeError, "not a Python function"),
     "a default": (lambda: pelton.register("f")(with_defaults), ValueError, "neither a tensor nor a parameter"),
     "any count": (lambda: pelton.register("f")(of_any_count), ValueError, "neither a tensor nor a parameter"),
     "a list": (lambda: pelton.register("f")(with_a_list), ValueError, "sizes has a type that parameters cannot have"),

@@ -30,7 +30,7 @@ FLOATS = (
     "tan(a) + asin(a) + acos(a) + atan(a)",
     "sqrt(a) + rsqrt(a) + floor(a) + ceil(a) + trunc(a) + roundeven(a) + absolute(a)",
     "pow(a, b)",
-    "a % b + a // b",
+    "truncmod(a, b)",
 )
 EXPRESSIONS = (
     *((text, [element] * 2, element) for text in FLOATS for element in ("f32", "f64")),
