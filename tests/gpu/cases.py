@@ -38,23 +38,6 @@ class Case(NamedTuple):
     """What the session is told before it compiles."""
 
 
-class Encoder(NamedTuple):
-    """The sizes of a sentence encoder, as `examples.minilm.Config` has them."""
-
-    vocabulary: int = 30522
-    positions: int = 512
-    kinds: int = 2
-    hidden: int = 384
-    layers: int = 6
-    heads: int = 12
-    intermediate: int = 1536
-    epsilon: float = 1e-12
-
-
-ENCODERS = {LARGE: Encoder(), SMALL: Encoder(101, 256, 2, 32, 2, 4, 64)}
-"""That of the demo, and one that an emulated GPU runs in a second."""
-
-
 def graph(name: str) -> Graph:
     """The graph of a case, all of it on GPU 0."""
     from pelton.dtype import DType

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from pelton.driver import Buffer
 from pelton.dtype import DType
 from pelton.engine import CompiledModel
 from pelton.support.errors import ArtifactError, CaptureError, DeviceCodeError, DeviceError, DeviceMemoryError
-from pelton.tests.gpu.cases import CASES, ENCODERS, arrays
+from pelton.tests.gpu.cases import CASES, arrays
 from pelton.tests.gpu.trial import Trial, Wrong, expect
 from pelton.tests.models.minilm_reference import embed, random_weights
 
@@ -107,7 +109,7 @@ def _damaged(trial: Trial) -> str:
 
 
 def _minilm(trial: Trial) -> str:
-    config = ENCODERS[trial.size]
+    config = SimpleNamespace(**json.loads((trial.models / f"minilm_{trial.size}.json").read_text()))
     weights = random_weights(config)
     model = trial.session.load(trial.models / f"minilm_{trial.size}.pelton", weights_registry=weights)
     worst = 0.0

@@ -9,15 +9,17 @@ nvJitLink is installed, and PTX). Copy it to the other machine, go into it, and 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from pelton.engine import InferenceSession
 from pelton.examples import minilm
 from pelton.graph import DeviceRef
-from pelton.tests.gpu.cases import CASES, ENCODERS, graph
+from pelton.tests.gpu.cases import CASES, LARGE, SMALL, graph
+from pelton.tests.models import test_minilm
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (".*", "__pycache__", "*.egg-info", "build", "dist", "docs", "golden", "lit", "benchmarks")
@@ -34,11 +36,11 @@ def prepare(folder: Path, target: str) -> None:
         for option, value in case.options.items():
             getattr(session, option)(value)
         session.compile(graph(name)).save(models / f"{name}.pelton")
-    known = {field.name for field in fields(minilm.Config)}
-    for size, encoder in ENCODERS.items():
-        sizes = {name: value for name, value in encoder._asdict().items() if name in known}
-        config = minilm.Config(**sizes, device=DeviceRef.GPU(0))
-        InferenceSession().compile(minilm.sentence_encoder(config)).save(models / f"minilm_{size}.pelton")
+    for size, config in {LARGE: minilm.Config(), SMALL: test_minilm.SMALL}.items():
+        there = replace(config, device=DeviceRef.GPU(0))
+        InferenceSession().compile(minilm.sentence_encoder(there)).save(models / f"minilm_{size}.pelton")
+        sizes = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "device"}
+        (models / f"minilm_{size}.json").write_text(json.dumps(sizes))
 
 
 def main() -> None:

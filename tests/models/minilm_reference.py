@@ -7,28 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, Any]
-
-
-class Sizes(Protocol):
-    """What weights depend on: the fields of `examples.minilm.Config`."""
-
-    @property
-    def vocabulary(self) -> int: ...
-    @property
-    def positions(self) -> int: ...
-    @property
-    def kinds(self) -> int: ...
-    @property
-    def hidden(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    @property
-    def intermediate(self) -> int: ...
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -88,8 +71,11 @@ def _gelu(x: Array) -> Array:
     return x * 0.5 * (1 + np.asarray(_erf(x / math.sqrt(2)), np.float64))
 
 
-def random_weights(config: Sizes, seed: int = 0) -> dict[str, Array]:
-    """Weights of the size a trained model has: sums stay near 1, gammas near 1, betas and biases near 0."""
+def random_weights(config: Any, seed: int = 0) -> dict[str, Array]:
+    """Weights of the size a trained model has: sums stay near 1, gammas near 1, betas and biases near 0.
+
+    `config` has the sizes of `examples.minilm.Config`.
+    """
     rng, hidden, inner = np.random.default_rng(seed), config.hidden, config.intermediate
     weights: dict[str, Array] = {}
 
